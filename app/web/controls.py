@@ -173,11 +173,7 @@ def on_load(handler: Callable[[gr.Request], Answer], outputs: Iterable[Any], not
     Returns:
         The Gradio dependency, for `.then`.
     """
-
-    def fill(request: gr.Request) -> Answer:
-        return {box: parts.left(box, value) for box, value in (handler(request) or {}).items()}
-
-    return on(load_event(), fill, None, [*outputs], notice, **parts.HIDE_PROGRESS)
+    return on_open(handler, lambda *_: (), {}, outputs, notice)
 
 
 def on_open(
@@ -194,6 +190,9 @@ def on_open(
     Where people type at once, as into a query, use `on_load` to fill and its `then` to answer: that
     reads what they typed meanwhile.
 
+    The primary buttons built so far wait for either: pressed before, they would send empty
+    controls.
+
     Args:
         load: as the handler of `on_load`.
         show: takes the values of the filled controls, and the request.
@@ -205,24 +204,35 @@ def on_open(
     Returns:
         The Gradio dependency, for `.then`.
     """
+    app = Context.root_block
+    if app is None:
+        raise ValueError("a page is opened that is being built")
+    ready = _wait(app)
 
     def fill(request: gr.Request) -> Iterator[Answer]:
-        filled = load(request) or {}
-        yield {box: parts.left(box, value) for box, value in filled.items()}
+        try:
+            filled = load(request) or {}
+        except Exception:
+            yield ready
+            raise
+        yield ready | {box: parts.left(box, value) for box, value in filled.items()}
         values = {name: _value(filled.get(box, gr.skip()), box) for name, box in asks.items()}
         yield from show(Values(**values), request)
 
     answers = [*outputs]
-    places = dict.fromkeys([*asks.values(), *answers])
+    places = dict.fromkeys([*asks.values(), *answers, *ready])
     options = parts.HIDE_PROGRESS | options
-    return on(load_event(), fill, None, places, notice, answers=answers, **options)
+    return on(app.load, fill, None, places, notice, answers=answers, **options)
 
 
-def load_event() -> Any:
-    """The load event of the page being built."""
-    if Context.root_block is None:
-        raise ValueError("a page is opened that is being built")
-    return Context.root_block.load
+def _wait(app: gr.Blocks) -> dict[Any, Any]:
+    """Disable the page's primary buttons built so far; return the changes that enable them."""
+    ready = {}
+    for box in app.blocks.values():
+        is_primary = isinstance(box, gr.Button) and box.variant == "primary"
+        if is_primary and box.page == app.current_page:
+            box.interactive, ready[box] = False, gr.update(interactive=True)
+    return ready
 
 
 def shape(handler: Callable[..., Mapping[Any, Any]], choices: Mapping[Any, Iterable[Any]]) -> None:

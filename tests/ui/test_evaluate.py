@@ -5,7 +5,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.fakes import folder
-from tests.ui.steps import address_of, run_in_address, says, write
+from tests.ui.steps import Held, address_of, run_in_address, says, write
 from theodolite.app.jobs.kinds import job_of
 from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.pages.evaluate.job import EvaluateJob, evaluate, queue_evaluation
@@ -29,8 +29,10 @@ def test_the_plan_the_protocols_and_a_spec_that_is_checked(visit):
     page.locator("#encoders .token-remove").last.click()
     write(page, "encoders", "random:32|normalise")
     says(page.locator("#plan pre"), "random:32 | normalise")
+    held = Held(page, "*/queue/join*")
     page = visit.open("evaluate?encoder=random:256&suite=own")
-    page.wait_for_selector("#plan p")
+    expect(page.locator("#evaluate")).to_be_disabled()  # until the page has what its address names
+    held.let_go()
     page.locator("#evaluate").click()
     says(page.get_by_role("alert"), "No task chosen")
 

@@ -117,6 +117,22 @@ def drawn(node: Mapping[str, Any], components: Mapping[int, Any]) -> Iterator[in
         yield from drawn(child, components)
 
 
+def test_what_a_primary_button_starts_waits_for_the_controls(config: Any) -> None:
+    """Pressed while the page is not filled, it would send less than the address names."""
+    primary = {
+        part["id"]: part["props"]["interactive"]
+        for part in config["components"]
+        if part["type"] == "button" and part["props"]["variant"] == "primary"
+    }
+    filled = {
+        box
+        for event in config["dependencies"]
+        if any(name == "load" for _, name in event["targets"])
+        for box in event["outputs"]
+    }
+    assert len(primary) > 10 and not any(primary.values()) and primary.keys() <= filled
+
+
 def test_no_page_begins_with_more_than_it_shows(config: Any) -> None:
     """A form of a hundred controls keeps most of them in closed folds."""
     components = {part["id"]: part for part in config["components"]}
