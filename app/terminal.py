@@ -190,7 +190,7 @@ def _harmless(text: str) -> str:
 
 def _cell(value: Any, decimals: int) -> str:
     if value is None:
-        return "–"
+        return "-"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
