@@ -249,6 +249,8 @@ class Checkpoint:
     @property
     def is_decoder(self) -> bool:
         """True when a token attends only to itself and the tokens before it."""
+        if self.config.get("is_causal") is False:  # a decoder that was made to read both ways
+            return False
         names = self.config.get("architectures") or []
         return bool(self.config.get("is_decoder")) or any(n.endswith(_DECODERS) for n in names)
 
@@ -257,7 +259,10 @@ class Checkpoint:
         """Length of a hidden state."""
         if self.width is None:
             raise UserError(
-                f"{self.label}: config.json does not state the hidden size.", code="missing"
+                f"{self.label} holds no transformer: config.json does not state a hidden size.",
+                "Static vectors take no pooling, and need modules.json, which Model2Vec's "
+                "save_pretrained writes.",
+                code="missing",
             )
         return self.width
 
@@ -370,11 +375,15 @@ class Checkpoint:
                 )
         for part in every(self.parts):
             # Modules of PyLate's are read as sentence-transformers' own of the same kind.
-            if not part.type.startswith(("sentence_transformers.", "pylate.models.Dense")):
-                raise UserError(
-                    f"{self.label} needs code of its own: {part.type}. It is never run.",
-                    code="denied",
-                )
+            known = ("sentence_transformers.", "pylate.models.Dense")
+            # For an activation of another package the library would silently take tanh.
+            activation = part.config.get("activation_function") if part.kind == "Dense" else None
+            for code, own in ((part.type, known), (activation or "torch.", "torch.")):
+                if not str(code).startswith(own):
+                    raise UserError(
+                        f"{self.label} needs code of its own: {code}. It is never run.",
+                        code="denied",
+                    )
 
     def check_weights(self) -> None:
         """Refuse a folder without weights of a transformer that can be read safely."""

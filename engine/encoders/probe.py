@@ -83,6 +83,13 @@ def refusal(error: Exception, label: str) -> UserError:
             "Add a Pooling module to it, or name a pooling: ?pooling=avg.",
             code="wrong-kind",
         )
+    if isinstance(error, IndexError):
+        return UserError(
+            f"{label} cannot encode: its tokenizer gives tokens beyond those of its weights.",
+            "Get the folder again, as one. Where tokens were added, resize the model's embeddings "
+            "and save both.",
+            code="mismatch",
+        )
     if "route" in str(error).lower():
         return UserError(f"{label} has no route for this: {first_line(error)}", code="unsupported")
     return UserError(

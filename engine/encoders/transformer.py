@@ -22,7 +22,7 @@ from theodolite.engine.encoders.doctor import examine
 from theodolite.engine.encoders.fingerprint import fingerprint
 from theodolite.engine.encoders.float32 import exact_float32
 from theodolite.engine.encoders.pooling import ALL_LAYERS, States, averaged, pool
-from theodolite.engine.encoders.probe import Probe, positions, probe
+from theodolite.engine.encoders.probe import Probe, positions, probe, refusal
 from theodolite.engine.encoders.source import CHUNK, Source, clean, slices
 from theodolite.engine.encoders.weights import Weights, weights
 from theodolite.engine.errors import UserError, first_line
@@ -65,6 +65,7 @@ class Transformer:
         self.truncated = 0
         self.probe: Probe | None = None
         self._budget = TokenBudget(self.device)
+        self._label = checkpoint.label
         self._lock = threading.Lock()
         with quiet():
             self.tokenizer = read_tokenizer(checkpoint)
@@ -84,7 +85,7 @@ class Transformer:
         self._backend = getattr(self.tokenizer, "backend_tokenizer", None)
         if self._backend is not None:
             self._backend.no_padding()
-            self._backend.enable_truncation(self.limit)
+            self._backend.enable_truncation(self.limit, direction=self.tokenizer.truncation_side)
 
     def ids(self, sentences: Sequence[str]) -> list[list[int]]:
         """Token ids with special tokens, cut to `limit`."""
@@ -190,7 +191,14 @@ class Transformer:
         inputs = inputs.to(self.device, non_blocking=True)
         mask = mask if mask is None else mask.to(self.device, non_blocking=True)
         options: dict[str, Any] = {"output_hidden_states": True} if every_layer else {}
-        out = self.model(input_ids=inputs, attention_mask=mask, return_dict=True, **options)
+        try:
+            out = self.model(input_ids=inputs, attention_mask=mask, return_dict=True, **options)
+        except (IndexError, RuntimeError) as error:
+            from theodolite.engine.memory import ran_out
+
+            if ran_out(error):
+                raise
+            raise refusal(error, self._label) from error
         hidden = out.hidden_states if every_layer else (out.last_hidden_state,)
         return States(hidden, getattr(out, "pooler_output", None), mask)
 
@@ -351,7 +359,8 @@ def read_tokenizer(checkpoint: Checkpoint) -> Any:
     except (OSError, ValueError, KeyError, ImportError, TypeError) as error:
         raise UserError(
             f"The tokenizer of {checkpoint.label} cannot be loaded: {first_line(error)}",
-            "The folder needs tokenizer.json, or the vocabulary of its tokenizer.",
+            "The folder needs tokenizer.json, or the vocabulary of its tokenizer. One of "
+            "SentencePiece (*.model) takes: pip install sentencepiece protobuf.",
             code="failed",
         ) from error
     check_vocabulary(found, checkpoint)
@@ -374,10 +383,12 @@ def check_vocabulary(tokenizer: Any, checkpoint: Checkpoint) -> None:
 
 def read_model(checkpoint: Checkpoint, dtype: torch.dtype) -> Any:
     """Read the transformer of a checkpoint, in evaluation mode on the CPU."""
-    from transformers import AutoModel
+    from transformers import AutoModel, AutoModelForTextEncoding
 
+    # The weights may be those of an encoder alone, as of T5, whose whole model has a decoder too.
+    alone = "EncoderModel" in str(checkpoint.config.get("architectures"))
     try:
-        model, info = AutoModel.from_pretrained(
+        model, info = (AutoModelForTextEncoding if alone else AutoModel).from_pretrained(
             str(checkpoint.root),
             dtype=dtype,
             trust_remote_code=False,
@@ -409,7 +420,8 @@ def read_model(checkpoint: Checkpoint, dtype: torch.dtype) -> Any:
 
 def token_limit(checkpoint: Checkpoint, tokenizer: Any, wanted: int | None = None) -> int:
     """Maximum tokens of a text: `wanted`, or as many as model and tokenizer take."""
-    stated = [n for n in (checkpoint.positions, tokenizer.model_max_length) if n and n < 10**6]
+    bounds = (checkpoint.positions, tokenizer.model_max_length)  # this one may be 512.0
+    stated = [int(n) for n in bounds if n and n < 10**6]
     most = min(stated, default=None)
     refuse_longer(wanted, most, checkpoint.label)
     return wanted or most or NO_LIMIT

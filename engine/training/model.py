@@ -222,7 +222,7 @@ class TrainingModel(nn.Module):
     def _cut(self, sentences: Sequence[str], limit: int) -> list[list[int]]:
         texts = [clean(s) for s in sentences]
         if self._backend is not None:  # several times faster than the tokenizer's own call
-            self._backend.enable_truncation(limit)
+            self._backend.enable_truncation(limit, direction=self.tokenizer.truncation_side)
             lists = [e.ids for e in self._backend.encode_batch_fast(texts)]
         else:
             lists = self.tokenizer(texts, truncation=True, max_length=limit)["input_ids"]

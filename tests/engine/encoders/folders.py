@@ -158,6 +158,7 @@ LIKE_THEIRS: dict[str, Callable[[Folders, str], Path]] = {
     ),
     "dot product": lambda f, n: f.mean(n, similarity_fn_name="dot"),
     "decoder": lambda f, n: f.save(n, f.inner(n, "gpt2"), f.m.Pooling(WIDTH, "lasttoken")),
+    "T5's encoder alone": lambda f, n: f.plain(n, "t5", head="EncoderModel"),
 }
 """Kind -> what writes a folder whose vectors are the library's."""
 
@@ -279,6 +280,13 @@ REFUSED: dict[str, tuple[Callable[[Folders, str], Path], Code, tuple[object, ...
         ("evil.Pooling", "never run"),
     ),
     "foreign route": (_foreign_route, "denied", ("their_code.Pooling", "never run")),
+    "foreign activation": (
+        lambda f, n: edit_config(
+            _with_dense(f, n), "2_Dense/config.json", activation_function="their_code.Mish"
+        ),
+        "denied",
+        ("their_code.Mish", "never run"),
+    ),
     "code": (
         lambda f, n: edit_config(f.mean(n), auto_map={"AutoModel": "m"}),
         "denied",

@@ -69,9 +69,10 @@ def save(folder: Path, kind: str = "bert", head: str = "Model", **changes: Any) 
     name, own = {
         "bert": ("Bert", wide | {"max_position_embeddings": 24}),
         "roberta": ("Roberta", wide | {"max_position_embeddings": 26, "pad_token_id": 1}),
+        "t5": ("T5", {"d_ff": 48, "d_kv": 8}),
         "gpt2": ("GPT2", {"n_positions": 24, "bos_token_id": 0, "eos_token_id": 0}),
     }[kind]
-    words = tokenizer(kind)
+    words = tokenizer("roberta" if kind == "t5" else kind)
     config = getattr(transformers, f"{name}Config")(
         vocab_size=len(words), **{**small, **own, **changes}
     )

@@ -284,11 +284,13 @@ def test_files_and_names_tell_the_pooling(
 
 
 def test_other_evidence_of_the_pooling(tmp_path):
-    """A Pooling module, a name in the configuration of a copy."""
+    """A Pooling module, a name in the configuration of a copy, a decoder that reads both ways."""
     mean, last = (save_sentence_transformer(tmp_path / one, one) for one in ("mean", "lasttoken"))
     copy = edit_config(save(tmp_path / "copy"), _name_or_path="x/unsup-simcse-bert-base")
-    specs = ("minilm?pooling=pooler_output", *(f"dir:{folder}" for folder in (mean, last, copy)))
-    assert [diagnose(spec).pooling for spec in specs] == ["avg", "avg", "last", "cls_token"]
+    both = edit_config(save(tmp_path / "both", "gpt2", "LMHeadModel"), is_causal=False)
+    folders = (mean, last, copy, both)
+    specs = ("minilm?pooling=pooler_output", *(f"dir:{folder}" for folder in folders))
+    assert [diagnose(spec).pooling for spec in specs] == ["avg", "avg", "last", "cls_token", "avg"]
 
 
 def test_what_has_no_pooling_to_diagnose_is_refused(tmp_path):

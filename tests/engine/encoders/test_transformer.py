@@ -14,7 +14,7 @@ import pytest
 import torch
 from sklearn.metrics.pairwise import cosine_similarity
 from torch import nn
-from transformers import BertConfig, BertModel, GPT2Config, GPT2Model
+from transformers import AutoTokenizer, BertConfig, BertModel, GPT2Config, GPT2Model
 
 from tests.engine.encoders.models import (
     SENTENCES,
@@ -62,6 +62,15 @@ def test_every_pooling_is_what_it_says(folders, family, pooling, layer):
     if family == "bert":  # cut earlier, special tokens counted
         (cut,) = load(f"{spec}&max_length=5", device="cpu").encode(["the cat ran on a"])
         close(cut, plainly(folders[family], pooling, "the cat ran", layer))
+
+
+def test_a_text_is_cut_on_the_side_that_the_tokenizer_says(tmp_path):
+    """To the maximum that it states, which may be no whole number."""
+    folder = edit_config(
+        save(tmp_path), "tokenizer_config.json", truncation_side="left", model_max_length=5.0
+    )
+    (cut,) = load(f"dir:{folder}?pooling=avg", device="cpu").encode(["on a mat the cat ran"])
+    close(cut, plainly(folder, "avg", "the cat ran"))
 
 
 def test_pooling_does_not_mind_the_side_of_the_padding():
@@ -247,6 +256,14 @@ def without_vocabulary(folder: Path) -> Path:
     return folder
 
 
+def with_a_token(folder: Path) -> Path:
+    """A folder whose tokenizer has a token more than the weights."""
+    words = AutoTokenizer.from_pretrained(folder)
+    words.add_tokens(["a dog"])
+    words.save_pretrained(folder)
+    return folder
+
+
 @pytest.mark.parametrize(
     ("make", "options", "code", "named"),
     [
@@ -258,6 +275,25 @@ def without_vocabulary(folder: Path) -> Path:
             "",
             "missing",
             (),
+        ),
+        (
+            lambda f: files(
+                without_vocabulary(f),
+                {
+                    "tokenizer_config.json": '{"tokenizer_class": "T5Tokenizer"}',
+                    "spiece.model": "x",
+                },
+            ),
+            "?pooling=avg",
+            "failed",
+            ("pip install sentencepiece protobuf",),
+        ),
+        (with_a_token, "", "mismatch", ("tokenizer", "weights")),
+        (
+            lambda f: edit_config(f, hidden_size=None),
+            "",
+            "missing",
+            ("hidden size", "modules.json"),
         ),
         # A layer more than the weights have would be random.
         (lambda f: edit_config(f, num_hidden_layers=4), "?pooling=avg", "damaged", ("random",)),
