@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from contextvars import ContextVar
 from datetime import UTC, datetime
+from math import isnan
 from typing import Any
 
 import orjson
@@ -14,12 +15,12 @@ MISSING = "–"
 
 def score(value: float | None) -> str:
     """Points of 100 with two decimals, as the papers print them."""
-    return MISSING if value is None else f"{value:.2f}".replace("-", "−")
+    return MISSING if value is None or isnan(value) else f"{value:.2f}".replace("-", "−")
 
 
 def signed(value: float | None) -> str:
     """A difference with its sign: +0.31, −1.20."""
-    return MISSING if value is None else f"{value:+.2f}".replace("-", "−")
+    return MISSING if value is None or isnan(value) else f"{value:+.2f}".replace("-", "−")
 
 
 def cosine(value: float) -> str:

@@ -189,7 +189,7 @@ def _harmless(text: str) -> str:
 
 
 def _cell(value: Any, decimals: int) -> str:
-    if value is None:
+    if value is None or (isinstance(value, float) and math.isnan(value)):
         return "-"
     if isinstance(value, bool):
         return "yes" if value else "no"

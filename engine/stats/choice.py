@@ -15,7 +15,7 @@ from statistics import NormalDist
 import numpy as np
 
 from theodolite.engine.stats.bootstrap import Sample, resample_all
-from theodolite.engine.stats.significance import LEVEL, ROUNDING, interval
+from theodolite.engine.stats.significance import LEVEL, ROUNDING, interval, reach
 
 RESAMPLES = 2000
 REFIT = 0.5
@@ -32,7 +32,8 @@ class Behind:
         delta: observed difference.
         low, high: simultaneous 95 % interval: with this probability all of a sheet's hold.
         error: standard error.
-        critical: half the interval's width in standard errors.
+        critical: half the interval's width in standard errors; nan, as are its bounds, if all
+            examples are in one cluster.
         n: number of examples.
         least: the part of `error` that falls with n and not with its square root, see `_least`.
     """
@@ -87,7 +88,7 @@ def choose(samples: Mapping[str, Sample], refit: float = 0.0, seed: int = 0) -> 
     sample = samples[names[best]]
     least = _least(sample, units)
     differences = [_difference(scores, noise, least, *pair) for pair in pairs]
-    critical = _critical(differences)
+    critical = _critical(differences, sample, units)
     apart = {
         frozenset((names[i], names[j]))
         for (i, j), (delta, error, _) in zip(pairs, differences, strict=True)
@@ -133,7 +134,7 @@ def behind(
     scores, noise, units = _resample([best, *others.values()], refit, seed)
     least = _least(best, units)
     differences = [_difference(scores, noise, least, i, 0) for i in range(1, len(scores))]
-    critical = _critical(differences)
+    critical = _critical(differences, best, units)
     return {
         name: _behind(delta, error, 1, critical, best, least)
         for name, (delta, error, _) in zip(others, differences, strict=True)
@@ -173,13 +174,20 @@ def _difference(scores: np.ndarray, noise: np.ndarray, least: float, a: int, b: 
     return float(scores[a] - scores[b]), math.hypot(spread, least), studentised
 
 
-def _critical(differences: Sequence[_Difference]) -> float:
-    """Return what the largest of all studentised differences exceeds in 5 % of the resamples."""
-    single = NormalDist().inv_cdf((1.0 + LEVEL) / 2.0)
-    if not differences:
-        return single
-    largest = np.max([np.abs(studentised) for *_, studentised in differences], axis=0)
-    return max(single, float(np.percentile(largest, 100.0 * LEVEL)))
+def _critical(differences: Sequence[_Difference], sample: Sample, units: float) -> float:
+    """Return what the largest of all studentised differences exceeds in 5 % of the resamples.
+
+    The standard error of a correlation is itself uncertain where clusters are few: it is then as
+    far out in Student's t-distribution. For means, `_least` sees to that.
+    """
+    normal = NormalDist()
+    critical = normal.inv_cdf((1.0 + LEVEL) / 2.0)
+    if differences:
+        largest = np.max([np.abs(studentised) for *_, studentised in differences], axis=0)
+        critical = max(critical, float(np.percentile(largest, 100.0 * LEVEL)))
+    if sample.gold is None or sample.clusters is None:
+        return critical
+    return reach([units], 2.0 * normal.cdf(critical) - 1.0)
 
 
 def _behind(

@@ -103,8 +103,10 @@ def _more(
         return power(likely, spread, behind.critical * math.sqrt(new + least * part**2))
 
     low, high = 0, MAX_MORE * n
-    if not behind.error or share(high) < POWER:
-        return MoreExamples(None, share(high) if behind.error else 0.0)
+    if not behind.error or math.isnan(behind.critical):
+        return MoreExamples(None, 0.0)
+    if share(high) < POWER:
+        return MoreExamples(None, share(high))
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if share(middle) >= POWER else (middle, high)

@@ -66,6 +66,7 @@ def rank_intervals(
     observed = np.array([np.mean([part.statistic for part in suite]) for suite in suites])
     means = mean_draws(suites)
     known = ~np.isnan(means).any(axis=0)  # a resample without spread is left out
+    known &= min(part.units for part in suites[0]) > 1.0  # one example tells nothing
     if over_tasks:
         tasks, rng = len(suites[0]), np.random.default_rng(seed)
         drawn = rng.integers(0, tasks, size=(int(known.sum()), tasks))

@@ -36,17 +36,27 @@ def interval(
         level: of confidence.
 
     Returns:
-        Two of float64 (k,), nan where all draws are.
+        Two of float64 (k,), nan where all draws are or a task has nothing independent.
+    """
+    far = reach(units, level)
+    if math.isnan(far):
+        return np.full(len(draws), np.nan), np.full(len(draws), np.nan)
+    tail = 100.0 * NormalDist().cdf(-far)
+    low, high = _percentiles(draws, [tail, 100.0 - tail])
+    return low, high
+
+
+def reach(units: Sequence[float], level: float = LEVEL) -> float:
+    """How many of the bootstrap's standard errors an interval reaches, by Student's t.
+
+    nan where a task has one independent example: nothing is known of how its score varies.
     """
     from scipy.special import stdtrit
 
     freedom, factor = _student(units)
-    tail = 0.0  # of nothing independent nothing is known
-    if freedom > 0.0:
-        reach = math.sqrt(factor) * float(stdtrit(freedom, (1.0 + level) / 2.0))
-        tail = 100.0 * NormalDist().cdf(-reach)
-    low, high = _percentiles(draws, [tail, 100.0 - tail])
-    return low, high
+    if freedom <= 0.0:
+        return math.nan
+    return math.sqrt(factor) * float(stdtrit(freedom, (1.0 + level) / 2.0))
 
 
 def p_values(

@@ -514,7 +514,8 @@ def _with_score(one: Mapping[str, Any]) -> str:
 
 
 def _interval(one: Mapping[str, Any]) -> str:
-    return f"{formats.score(one['low'])} to {formats.score(one['high'])}"
+    low, high = formats.score(one["low"]), formats.score(one["high"])
+    return "unknown" if low == formats.MISSING else f"{low} to {high}"
 
 
 def _margin(sheet: Any) -> str:

@@ -343,11 +343,13 @@ def _about_decision(
         if one.error is not None:
             yield "encoder_failed", f"{one.encoder} was left out: {one.error}"
     if over is not None and not over["beaten"] and not spec.rankers:
+        name = best["encoder"]
         yield (
             "baseline_not_beaten",
-            f"{best['encoder']} is not significantly better than {sheet['baseline']}, which only "
-            "knows which words texts share. Either that is enough here, or there are too few "
-            "examples, or the labels cannot be predicted from the texts.",
+            f"{'No encoder is' if name == sheet['baseline'] else f'{name} is not'} significantly "
+            f"better than {sheet['baseline']}, which only knows which words texts share. "
+            "Either that is enough here, or there are too few examples, or the labels cannot be "
+            "predicted from the texts.",
         )
     if best is not None and sheet["n"] < FEW:
         yield (

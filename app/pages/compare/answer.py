@@ -620,10 +620,7 @@ def _comparison(
         scores=scores,
         groups={**ranks.task_groups, MEAN: ranks.groups if ranks.differences else {}},
         verdicts=verdicts(tested)
-        | {
-            (name, MEAN): Verdict(one, one.p, "bootstrap", one.p, 1, one.verdict)
-            for name, one in ranks.differences.items()
-        },
+        | verdicts({(name, MEAN): (one, None) for name, one in ranks.differences.items()}),
         ranking=ranks,
         caveats=[*caveats(names, cells, rows, tests, remarks)],
     )

@@ -4,6 +4,7 @@ Series differ by shape as well as by colour. Rank 1 is at the top or left, as pe
 """
 
 from collections.abc import Mapping, Sequence
+from math import isnan
 from typing import Any
 
 from theodolite.app import formats
@@ -76,6 +77,8 @@ def ranks_headline(rows: Sequence[RankInterval]) -> str:
     rivals = [row.name for row in rows if row.rank > 1 and row.low == 1]
     if len(best) > 1:
         return f"{formats.listed(row.name for row in best)} share rank 1"
+    if isnan(best[0].first):
+        return f"{best[0].name} is first; how ranks vary is not known, as a task has one example"
     also = f"rank 1 is also in the interval of {formats.listed(rivals)}"
     sure = f"{best[0].name} is first in {percent(best[0].first)} of the resamples"
     return f"{sure}; {also if rivals else 'no other interval reaches rank 1'}"

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from math import isnan
 from typing import Any
 
 from theodolite.app import formats
@@ -358,7 +359,8 @@ def _interval(workspace: Workspace, result_id: int) -> list[float] | None:
     except (ValueError, LookupError):
         return None
     (drawn,) = resample_all([sample], RESAMPLES)
-    return [float(end[0]) for end in interval(drawn.draws[None], [drawn.units])]
+    low, high = interval(drawn.draws[None], [drawn.units])
+    return None if isnan(low[0]) else [float(low[0]), float(high[0])]
 
 
 def interval(workspace: Workspace, result_id: int) -> list[float] | None:

@@ -11,7 +11,9 @@ from scipy import stats
 
 from tests.engine.samples import pairs, resample, right
 from theodolite.engine.stats.bootstrap import Resampled, Sample, resample_all
+from theodolite.engine.stats.choice import choose
 from theodolite.engine.stats.gate import gate
+from theodolite.engine.stats.ranks import rank_intervals
 from theodolite.engine.stats.significance import (
     Difference,
     difference,
@@ -123,8 +125,29 @@ def test_a_point_an_equal_and_the_other_side() -> None:
     assert (ab.low, ab.high) == pytest.approx((-ba.high, -ba.low))
     # The last bits of the same values all point the same way; of one example nothing is known.
     values = np.random.default_rng(0).random(100)
-    for one, other in ((values, values - 1e-12), (np.ones(1), np.zeros(1))):
-        assert paired(Sample(one), Sample(other)).p == 1.0
+    assert paired(Sample(values), Sample(values - 1e-12)).p == 1.0
+
+
+@pytest.mark.parametrize(
+    "clusters", [None, np.zeros(40, np.int64)], ids=["one example", "one cluster"]
+)
+@pytest.mark.parametrize("correlates", [False, True])
+def test_of_a_single_independent_example_nothing_is_known(
+    clusters: np.ndarray | None, correlates: bool
+) -> None:
+    """The variance of one number is 0 / 0: no interval, no verdict, and every rank is possible."""
+    n = 1 if clusters is None else len(clusters)
+    gold = np.arange(float(n)) if correlates else None
+    values = {"good": np.linspace(0.0, 1.0, n), "bad": -np.linspace(0.0, 1.0, n)}
+    samples = {name: Sample(one, gold, clusters=clusters) for name, one in values.items()}
+    drawn = {name: [resample(one)] for name, one in samples.items()}
+    found = difference(*drawn.values())
+    assert np.isnan([found.low, found.high]).all() and (found.p, found.verdict) == (1.0, "tie")
+    ranked = rank_intervals(drawn, over_tasks=False)
+    assert [(row.low, row.high) for row in ranked] == [(1, 2), (1, 2)]
+    chosen = choose(samples)
+    assert chosen.ties == (chosen.names[1],) and not chosen.apart
+    assert np.isnan([chosen.intervals[name][1:] for name in samples]).all()
 
 
 def test_all_pairs_at_once_are_the_pairs_one_by_one(rng: np.random.Generator) -> None:

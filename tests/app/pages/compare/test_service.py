@@ -164,6 +164,17 @@ def test_a_tie_beside_letters_that_differ_says_so_too(workspace: Workspace) -> N
     assert "this pair" in notes["TREC"] and not any(notes[task] for task in tasks[1:])
 
 
+def test_a_mean_is_judged_by_its_p_value_as_a_task_is(workspace: Workspace) -> None:
+    """By hand: of 16 ways to swap two encoders on four examples, two differ as much as these do."""
+    tasks = ["TREC", "SST2"]
+    for name, wrong in ((A, 0), (B, 2)):
+        for task in tasks:
+            invent(workspace, name, task, 0.0, n=2, right=np.arange(2) >= wrong)
+    mean = compare(workspace, [A, B], tasks).verdicts[B, MEAN]
+    assert (mean.difference.low, mean.difference.high) == (-100.0, -100.0)
+    assert (mean.p, mean.verdict) == (2 / 16, "tie")
+
+
 def test_the_baseline_is_one_of_them() -> None:
     with refused("unknown", "minilm"):
         CompareSpec([A, B], baseline="minilm")
