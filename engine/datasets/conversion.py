@@ -45,7 +45,7 @@ def convert(file: Path, folder: Path, sheet: str = "") -> Converted:
     Args:
         file: of any kind.
         folder: an empty folder.
-        sheet: the sheet of an Excel file; empty for the first.
+        sheet: the sheet of an Excel file; empty for the first with rows.
     """
     ending = file.suffix.lower()
     if ending in EXCEL:
@@ -118,14 +118,24 @@ def _sheet(file: Path, target: Path, sheet: str) -> Converted:
                 f"Its sheets are: {listed(names)}." if names else "Save the table as CSV UTF-8.",
                 code="unknown",
             )
-        chosen = sheet or names[0]
-        with target.open("w", encoding="utf-8", newline="") as out:
-            writer = csv.writer(out)
-            for number, row in enumerate(book[chosen].iter_rows(values_only=True)):
-                if number >= MAX_ROWS:
-                    raise too_many_rows(file.name)
-                if any(value is not None for value in row):
-                    writer.writerow(map(_cell, row))
+        for chosen in (sheet,) if sheet else names:
+            with target.open("w", encoding="utf-8", newline="") as out:
+                writer = csv.writer(out)
+                for number, row in enumerate(book[chosen].iter_rows(values_only=True)):
+                    if number >= MAX_ROWS:
+                        raise too_many_rows(file.name)
+                    if any(value is not None for value in row):
+                        writer.writerow(map(_cell, row))
+            if target.stat().st_size:
+                break
+        else:
+            raise UserError(
+                f"The sheet {chosen} of {file.name} is empty."
+                if sheet
+                else f"{file.name} is empty.",
+                "Give a sheet with at least one row.",
+                code="missing",
+            )
     finally:
         book.close()
     others = [name for name in names if name != chosen]

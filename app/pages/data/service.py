@@ -109,7 +109,7 @@ def bring(files: Sequence[Path], sheet: str = "") -> Iterator[Brought]:
 
     Args:
         files: their paths.
-        sheet: of Excel files; empty for the first.
+        sheet: of Excel files; empty for the first with rows.
     """
     missing = next((path for path in files if not path.exists()), None)
     if missing or not files:

@@ -201,21 +201,25 @@ def test_text_of_another_encoding(
 
 
 def test_a_sheet_of_excel(tmp_path: Path) -> None:
-    """The first, or the one that is named; days without a midnight, numbers as they are."""
+    """The first with rows, or the one that is named; days without a midnight, plain numbers."""
     book, file = openpyxl.Workbook(), tmp_path / "mine.xlsx"
-    book.active.title = "Notes"
-    book.active.append(["Read me"])
+    book.save(file)
+    with refused("missing", "mine.xlsx"):
+        convert(file, tmp_path)
+    book.active.title = "Empty"
+    book.create_sheet("Notes").append(["Read me"])
     sheet = book.create_sheet("Rows")
     for row in (["sentence", "grade", "day"], ["A, cat", 3, datetime(2026, 1, 2)], [], ["B", 2.5]):
         sheet.append(row)
     book.save(file)
     first = convert(file, tmp_path)
-    assert first.sheets == ("Notes", "Rows") and "Rows" in first.note
+    assert first.sheets == ("Empty", "Notes", "Rows") and "Rows" in first.note
     assert first.path.name == "mine.csv" and first.path.read_text() == "Read me\n"
     rows = convert(file, tmp_path, "Rows").path.read_text("utf-8").splitlines()
     assert rows == ["sentence,grade,day", '"A, cat",3,2026-01-02', "B,2.5,"]
-    with refused("unknown", "Other"):
-        convert(file, tmp_path, "Other")
+    for name, code in {"Other": "unknown", "Empty": "missing"}.items():
+        with refused(code, name):
+            convert(file, tmp_path, name)
 
 
 @pytest.mark.parametrize("content", [b"PK\x03\x04....", b"", b"<html>"])
