@@ -102,7 +102,7 @@ def choose(samples: Mapping[str, Sample], refit: float = 0.0, seed: int = 0) -> 
         tuple(names[i] for i in order),
         tuple(names[i] for i in others if frozenset((names[i], names[best])) not in apart),
         {
-            n: _within_bounds(float(scores[i]), float(low[i]), float(high[i]))
+            n: _within_bounds(samples[n], float(scores[i]), float(low[i]), float(high[i]))
             for i, n in enumerate(names)
         },
         max(0.0, float(np.nanmean(noise[first, np.arange(noise.shape[1])]))),
@@ -198,6 +198,10 @@ def _behind(
     return Behind(middle, low, high, error, critical, len(sample.values), least)
 
 
-def _within_bounds(score: float, low: float, high: float) -> tuple[float, float, float]:
-    """A score and its interval; no share is below 0 or above 100."""
-    return score, max(score + low, min(score, 0.0)), min(score + high, max(score, 100.0))
+def _within_bounds(
+    sample: Sample, score: float, low: float, high: float
+) -> tuple[float, float, float]:
+    """A score and its interval; no share is below 0, no correlation below -100, none above 100."""
+    is_share = sample.gold is None or sample.correlation == "average_precision"
+    least = min(score, 0.0) if is_share else -100.0
+    return score, max(score + low, least), min(score + high, max(score, 100.0))

@@ -26,8 +26,11 @@ def test_the_best_and_those_that_tie_with_it() -> None:
     assert low < score < high and score == pytest.approx(80.0)
     assert high - low == pytest.approx(4 * 100 * np.sqrt(0.8 * 0.2 / 200), rel=0.15)
     assert made.behind["low"].delta == pytest.approx(-40.0)
-    # A score without spread has no correlation, and comes last.
+    # A correlation may be below 0. A score without spread has none, and comes last.
     gold = np.arange(60.0)
+    by_chance = np.random.default_rng(0).permutation(gold)
+    score, low, high = choose({"chance": Sample(by_chance, gold)}).intervals["chance"]
+    assert (low, high) == pytest.approx((score - 26, score + 26), abs=5) and low < min(score, 0)
     made = choose({"flat": Sample(np.ones(60), gold), "good": Sample(gold + 1, gold)})
     assert made.names == ("good", "flat")
 
