@@ -120,17 +120,17 @@ def make(data: Dataset, name: str) -> Retrieval:
 
 def _sentence(text: str, rng: np.random.Generator) -> tuple[str, str] | None:
     """Return a sentence of a text, and the text without it; None if there is none to take."""
-    spans = sentences_of(text)
     fit = [
         (start, stop)
-        for start, stop in spans
+        for start, stop in sentences_of(text)
         if MIN_WORDS <= _length(text[start:stop]) <= MAX_WORDS
         and not text[start:stop].lstrip().startswith(("#", "|", "```"))
-        and _length(text[:start]) + _length(text[stop:]) >= MIN_WORDS
     ]
     if not fit:
         return None
     start, stop = fit[int(rng.integers(len(fit)))]
+    if _length(text[:start]) + _length(text[stop:]) < MIN_WORDS:  # then no other sentence fits
+        return None
     return " ".join(text[start:stop].split()), f"{text[:start].rstrip()} {text[stop:].lstrip()}"
 
 

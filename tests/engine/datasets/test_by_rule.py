@@ -44,6 +44,14 @@ def test_known_items_are_words_of_their_document_and_clozes_are_taken_out() -> N
             assert by_rule.LENGTHS[0] <= len(query.split()) <= by_rule.LENGTHS[1]
 
 
+def test_a_long_document_is_read_a_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many sentences it has."""
+    read, text = list[int](), "\n\n".join(map(page, range(300)))
+    monkeypatch.setattr(by_rule, "is_unspaced", lambda part: read.append(len(part)))
+    assert "cloze:0.md" in by_rule.make(handbook(text, page(1)), NAME).queries
+    assert sum(read) < 5 * len(text)
+
+
 def test_they_are_a_task_of_any_documents_cut_in_any_way() -> None:
     (result,) = evaluate(load("wordllama"), ["starter-pairs|queries:rule"], data=Catalog())
     assert result.error and "queries are made of documents" in result.error
