@@ -190,7 +190,7 @@ def entries(
     try:
         with open_binary(source, packed=False) as raw, zipfile.ZipFile(raw) as archive:
             for entry in archive.infolist():
-                name = entry.filename.replace("\\", "/")
+                name = _name(entry).replace("\\", "/")
                 if entry.is_dir() or _is_added(name):
                     continue
                 pieces = []
@@ -210,6 +210,14 @@ def entries(
             "Pack it again as a plain ZIP archive, without a password.",
             code="damaged",
         ) from error
+
+
+def _name(entry: zipfile.ZipInfo) -> str:
+    """The name of a file: UTF-8, of which macOS and `zip` say nothing, else as ZIP has it."""
+    try:
+        return entry.filename.encode("cp437").decode()
+    except UnicodeError:
+        return entry.filename
 
 
 def _check_entries(source: Path | bytes, filename: str, most: int) -> None:

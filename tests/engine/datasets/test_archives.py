@@ -42,6 +42,13 @@ def test_a_folder_of_beir_comes_as_an_archive() -> None:
         read(raw, "mine.zip", Mapping("retrieval", {}, type="Reranking"))
 
 
+def test_names_in_utf8_need_no_flag_that_says_so() -> None:
+    """`zip` and macOS write none; a name in ZIP's own letters is read by these."""
+    raw = zipped({"gr__n.md": b"x", "t_e.md": b"y"}).replace(b"gr__n", "grün".encode())
+    read = dict(archives.entries(raw.replace(b"t_e", b"t\x82e"), "x.zip"))
+    assert read == {"grün.md": b"x", "tée.md": b"y"}
+
+
 @pytest.mark.parametrize(
     ("names", "rows", "splits"),
     [
