@@ -295,6 +295,8 @@ def _value(
     # Go by position only in files without column names: other names rule it out.
     by_place = name is None and all(column.startswith("column ") for column in row)
     cell = row[name] if name else [*row.values()][position] if by_place else None
+    if name and empty and cell is None:
+        return ""
     if cell is None or isinstance(cell, list | dict) or not (empty or str(cell).strip()):
         raise UserError(
             f"{place} has no {names[0]!r}: {shorten(str(row), 80)}.",

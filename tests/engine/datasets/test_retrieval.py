@@ -18,6 +18,7 @@ CORPUS = (
     '{"_id": "d1", "title": "Tea", "text": "It is brewed."}\n'
     '{"_id": "d2", "text": " Coffee is ground. "}\n'
     '{"_id": 3, "title": "", "text": ""}\n'
+    '{"_id": 4, "title": null, "text": null}\n'
 )
 QUERIES = '{"_id": "q1", "text": "How is tea made?"}\n{"_id": "q2", "text": "Who asked?"}\n'
 QRELS = "query-id\tcorpus-id\tscore\nq1\td1\t2\nq1\td2\t0\n"
@@ -49,11 +50,11 @@ def test_a_folder_of_beir_is_read_without_a_line_of_code(tmp_path: Path) -> None
         Retrieval(
             "drinks",
             queries={"q1": "How is tea made?"},
-            documents={"d1": "Tea It is brewed.", "d2": "Coffee is ground.", "3": ""},
+            documents={"d1": "Tea It is brewed.", "d2": "Coffee is ground.", "3": "", "4": ""},
             judgements={"test": {"q1": {"d1": 2, "d2": 0}}},
             notes=(
                 "Queries without judgements, left out as MTEB does: 1 (q2).",
-                "Empty documents, kept: 1 (3).",
+                "Empty documents, kept: 2 (3, 4).",
             ),
         )
     )
@@ -108,7 +109,7 @@ def test_rows_that_do_not_fit_are_counted(tmp_path: Path) -> None:
             "corpus",
             CORPUS + '{"_id": "d1", "text": "Other."}\n',
             "conflict",
-            "corpus.jsonl.gz, line 4 gives the id 'd1'",
+            "corpus.jsonl.gz, line 5 gives the id 'd1'",
         ),
         ("corpus", '{"_id": "d1"}\n', "missing", "corpus.jsonl.gz, line 1 has no 'text'"),
         ("corpus", '{"text": "No id."}\n', "missing", "line 1 has no '_id'"),
