@@ -114,7 +114,9 @@ def _costs(workspace: Workspace, task: str, ranker: str) -> dict[str, float]:
     dataset = tasks.get(task, workspace.catalog).dataset
     data = workspace.catalog.load(dataset)
     assert isinstance(data, Retrieval)  # noqa: S101 - for the type checker
-    loaded = of(workspace.bind(workspace.ranker(ranker), dataset))
+    parsed = parse(ranker)
+    spec = str(parsed.weighed()) if isinstance(parsed, RankerSpec) else ranker
+    loaded = of(workspace.bind(workspace.ranker(spec), dataset))
     texts = [*data.documents.values()]
     load = others()
     index = loaded.index(texts)

@@ -31,7 +31,7 @@ from theodolite.engine.encoders.packaged import MINILM, MINILM_FILES, verified_f
 from theodolite.engine.evaluate import evaluate
 from theodolite.engine.stats.bootstrap import Sample
 
-SETUPS = ["bm25", "wordllama", "fuse(bm25, wordllama)"]
+SETUPS = ["bm25", "wordllama", "fuse(bm25, wordllama)", "fuse(bm25, wordllama, weight=auto)"]
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def test_times_of_a_busy_machine_are_marked_and_taken_again(
 
 def test_a_grid_of_rankers_and_chunks_is_compared(workspace: Workspace, folder: Path) -> None:
     """BM25 is added, every set-up has the score of an evaluation, and differences its queries."""
-    asked = {"rankers": "wordllama, fuse(bm25,wordllama)", "chunks": "whole, sentences,20"}
+    asked = {"rankers": ", ".join(SETUPS[1:]), "chunks": "whole, sentences,20"}
     sheet = th.choose(folder, workspace=workspace, **asked).sheet
     names = [row["encoder"] for row in sheet["encoders"]]
     assert names == [*SETUPS, *(f"{name}|chunk:sentences,20" for name in SETUPS)]
