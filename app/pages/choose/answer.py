@@ -359,7 +359,7 @@ def _against_words(sheet: Sheet) -> Iterator[str]:
 def _further(sheet: Sheet) -> Iterator[str]:
     """How many more examples would end the ties."""
     for more in sheet["more_examples"]:
-        many, chance = "20 times as many", f"only {100 * more['power']:.0f} %"
+        many, chance = "20 times as many", f"only {math.floor(100 * more['power'])} %"
         if more["n"] is not None:
             many = f"About {formats.count(more['n'])} more"
             chance = f"{100 * more['power']:.0f} %"

@@ -102,13 +102,15 @@ def _refuse_ambiguous(file: Path) -> None:
     named = {name.casefold(): [name] for name in table.columns}
     texts = named.get("text", texts)
     labels = named.get("label", [name for name in labels if name not in texts])
+    by_name = [preview.guesses["text"]] if "text" in preview.guesses else []
+    texts = [*dict.fromkeys(texts + by_name)]
     several = [
         f"{formats.listed(names)} could each be the {role}"
         for role, names in (("text", texts), ("label", labels))
         if len(names) > 1
     ]
-    if several:
-        label = f",label={labels[0]}" if labels else ""
+    if several and texts:
+        label = next((f",label={name}" for name in labels if name != texts[0]), "")
         raise UserError(
             f"Which columns of {file.name} count? {'; '.join(several)}.",
             f"Name them in Columns (--columns): text={texts[0]}{label}",

@@ -160,6 +160,7 @@ def test_ties_and_what_would_end_them(ready: Workspace, tmp_path: Path) -> None:
     (more,) = sheet["more_examples"]
     assert len(sheet["ties"]) == 1 and sorted((more["a"], more["b"])) == sorted(two)
     assert more["n"] is None or more["n"] > 0
+    assert any(one["message"].startswith("No encoder is") for one in sheet["warnings"])
     assert {"few_examples", "baseline_not_beaten"} <= codes(sheet)
 
 
@@ -260,6 +261,15 @@ def test_several_columns_that_could_be_meant_are_asked_for(
     file = written(tmp_path / "mine.csv", rows, ("product", "title", "body", "label"))
     with refused("ambiguous", "body and title", "text=body,label=label"):
         data.bring(ready, file)
+    asked = [(f"Is it {label}?", line, "yn"[i % 2]) for i, (line, label) in enumerate(texts)]
+    with refused("ambiguous", "answer and question"):  # by its name, though it repeats
+        data.bring(
+            ready, written(tmp_path / "a.csv", [row[:2] for row in asked], ("question", "answer"))
+        )
+    with refused("ambiguous", "query and sure", "text=query,label=sure"):
+        data.bring(
+            ready, written(tmp_path / "b.csv", [row[::2] for row in asked], ("query", "sure"))
+        )
     assert ready.store.uploads.list() == []
     sheet = chosen(ready, file, TWO, columns="text=title,label=label")
     assert sheet["columns"] == {"text": "title", "label": "label"}
