@@ -173,6 +173,21 @@ class Upgrade(Answer):
             "which no bridge reaches."
         )
 
+    @property
+    def price(self) -> str:
+        """What encoding again costs, in a sentence."""
+        info = self.info
+        return (
+            f"Encoding {info['texts']:,} texts again takes about "
+            f"{formats.duration(info['seconds'])} on "
+            f"{'the machine it was measured on' if self.shipped else 'this machine'}; their "
+            f"vectors take {formats.size(info['bytes'])}."
+        )
+
+    def notes(self) -> list[str]:
+        """The verdict and the price."""
+        return [*super().notes(), *([self.price] if self.info else [])]
+
     def npz(self, file: Path) -> None:
         """Write the map."""
         held: dict[str, Any] = {"old": self.spec.old, "new": self.spec.new, **self.bridge}
@@ -190,12 +205,6 @@ class Upgrade(Answer):
         detail = (
             f"Recall at {K} of {info['queries']:,} queries among {info['documents']:,} documents "
             f"of {spec.data}; maps fitted on {info['fitted']:,} of them."
-        )
-        price = (
-            f"Encoding {info['texts']:,} texts again takes about "
-            f"{formats.duration(info['seconds'])} on "
-            f"{'the machine it was measured on' if self.shipped else 'this machine'}; their "
-            f"vectors take {formats.size(info['bytes'])}."
         )
         cells = []
         for row in self.rows():
@@ -223,7 +232,7 @@ class Upgrade(Answer):
             Table(
                 "theodolite-upgrade", ("Option", f"Recall at {K}", "Change", "95 % interval"), cells
             ),
-            Text("What it costs", price),
+            Text("What it costs", self.price),
             Caveats([] if info["judged"] else [Caveat(unjudged)]),
             *([] if info["verdict"] == "keep" else use),
         ]

@@ -249,6 +249,7 @@ def test_recall_is_counted_by_hand(starter: Workspace) -> None:
 def test_the_map_is_used_as_the_page_says(
     starter: Workspace, made: upgrade.Upgrade, tmp_path: Path
 ) -> None:
+    assert "Encoding" in made.notes()[1]  # a terminal says the price, which --texts is for
     made.npz(tmp_path / "bridge.npz")
     shell, code = [block for block in made.blocks() if isinstance(block, upgrade.Code)]
     assert shell.lines[0].startswith("theodolite upgrade random:8 wordllama --in starter-topics")
