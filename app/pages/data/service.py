@@ -140,7 +140,11 @@ def bring(files: Sequence[Path], sheet: str = "") -> Iterator[Brought]:
         notes = [one.note for one in converted.values() if one.note]
         if len(files) == 1 and files[0].is_file():
             (only,) = converted.values()
-            yield Brought(only.path, notes, only.sheets)
+            try:
+                yield Brought(only.path, notes, only.sheets)
+            except UserError as error:  # another sheet may have been meant
+                hint = f"{error.hint} {only.note}".strip()
+                raise UserError(error.message, hint, code=error.code) from error
             return
         every = {name.with_name(one.path.name).as_posix(): one for name, one in converted.items()}
         archives.pack({name: one.path for name, one in every.items()}, target)

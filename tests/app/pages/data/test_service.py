@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import openpyxl
 import pytest
 from huggingface_hub import constants
 
@@ -192,6 +193,17 @@ def test_too_many_documents_are_refused(
     monkeypatch.setattr("theodolite.engine.datasets.limits.MAX_BYTES", 3)
     with refused("too-large", "handbook"), service.bring([files(tmp_path / "handbook", DOCS)]):
         pass
+
+
+def test_of_a_sheet_without_rows_the_others_are_named(tmp_path: Path) -> None:
+    (book := openpyxl.Workbook()).active.append(["Read me"])
+    book.create_sheet("Answers")
+    book.save(tmp_path / "mine.xlsx")
+    with (
+        refused("missing", "mine.xlsx", "Answers"),
+        service.bring([tmp_path / "mine.xlsx"]) as found,
+    ):
+        tables.preview(found.path, found.path.name)
 
 
 def test_chunks_named_in_an_address_stay_chosen(workspace: Workspace) -> None:
