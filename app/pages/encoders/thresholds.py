@@ -160,7 +160,7 @@ class Thresholds(Answer):
         share = (
             f"Precision depends on how many pairs mean the same: {percent(self.same / self.n)} do "
             "here. Where you compare everything with everything, far fewer do, and precision is "
-            "lower. Use labelled pairs of your own (--on)."
+            f"lower.{' Use labelled pairs of your own (--on).' * (asked.pairs == DEFAULT)}"
         )
         return [
             Finding(self.finding, about),
