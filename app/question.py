@@ -143,7 +143,10 @@ class Answer:
         Args:
             spreadsheet: put an apostrophe before text that a spreadsheet would take for a formula.
         """
-        table = self.to_pandas()
+        table, rows = self.to_pandas(), self.rows()
+        for name in table.select_dtypes("float"):
+            if {type(row.get(name)) for row in rows} == {int, type(None)}:  # pandas has made floats
+                table[name] = table[name].astype("Int64")
         if spreadsheet:
             table = table.map(
                 lambda cell: formats.spreadsheet_text(cell) if isinstance(cell, str) else cell

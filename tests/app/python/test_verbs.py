@@ -1,5 +1,6 @@
 """`import theodolite as th`: what is kept and what is not, and how an answer is looked at."""
 
+import csv
 import re
 from dataclasses import FrozenInstanceError
 from html import unescape
@@ -49,6 +50,10 @@ def test_a_comparison_is_the_pages_and_a_table(own: th.Workspace) -> None:
     invent_all(own, {"random:8": 0.9, "random:4": 0.6})
     found = th.compare(["random:8", "random:4"])
     assert found.to_pandas().loc[1, "verdict"] == "random:8 is better"
+    for row, line in zip(
+        found.rows(), csv.DictReader(found.to_csv().decode().splitlines()), strict=True
+    ):
+        assert line == {name: "" if row.get(name) is None else str(row[name]) for name in line}
     html = found._repr_html_()
     assert "worse" in body(seen(html)) and "data-piece" in body(seen(html))
     assert "plotly.js v" in unpacked(seen(html))
