@@ -13,7 +13,9 @@ A handler is given the values by their names in the address, and returns its cha
 
 Many events share a notice: of a person, of the page as it opens, of a run that moves. What a person
 does empties what they saw there. What happens by itself empties only an error of an event that was
-to fill the same components. So nothing is lost, in whichever order the answers come.
+to fill the same components. What checks a control as it changes leaves what was said of the same
+value: Gradio sends it late, where the check before it takes time and a button is pressed meanwhile.
+So nothing is lost, in whichever order the answers come.
 """
 
 import functools
@@ -157,9 +159,17 @@ def on(
     by_name = list(inputs) if isinstance(inputs, Mapping) else None
     values = inputs.values() if isinstance(inputs, Mapping) else inputs or ()
     listed, places = [notice, *values], [*outputs, notice]
-    is_next = getattr(getattr(events, "func", None), "event_name", "") == "then"
+    names = {_name(event) for event in (events if isinstance(events, list) else [events])}
     fills = frozenset(places[:-1] if answers is None else answers)
-    wrapped = with_notice(handler, notice, by_name, fills, is_next=is_next)
+    wrapped = with_notice(
+        handler,
+        notice,
+        by_name,
+        fills,
+        reads=listed[1:],
+        is_next=names == {"then"},
+        is_check=names == {"change"},
+    )
     if isinstance(events, list):
         return gr.on(events, wrapped, listed, places, **options)
     return events(wrapped, listed, places, **options)
@@ -296,8 +306,9 @@ def poll(
 
 
 _MOST_NOTICES = 10_000
-_said: dict[tuple[str | None, Any], tuple[Set[Any], str]] = {}
-"""(session of a tab, notice) -> the components whose event said something there, and what."""
+_said: dict[tuple[str | None, Any], tuple[Set[Any], str, Mapping[Any, str]]] = {}
+"""(session of a tab, notice) -> what an event said there: the components that it was to fill, the
+words, and the values that it read."""
 
 
 @dataclass
@@ -309,27 +320,35 @@ class _Call:
         session: the tab.
         fills: the components that the handler fills.
         seen: what the notice showed when a person caused the event; None if nobody did.
+        read: component -> its value, as text.
+        is_check: whether it is called as a control changes.
     """
 
     notice: Any
     session: str | None
     fills: Set[Any]
     seen: Any
+    read: Mapping[Any, str]
+    is_check: bool
     _mine = ""
 
     def answered(self, answer: Answer, *, failed: bool = False) -> dict[Any, Any]:
         """The changes of an answer, with that of the notice if there is one."""
         place, fills = (self.session, self.notice), self.fills
         changes = {at: parts.encodable(value) for at, value in (answer or {}).items()}
-        of, standing = _said.get(place, (frozenset(), ""))
+        of, standing, about = _said.get(place, (frozenset(), "", {}))
         is_over = bool(of & fills) or (self.seen and standing in ("", self.seen))
+        both = about.keys() & self.read.keys()
+        if self.is_check and self.seen is not None and both:
+            is_over = is_over and any(about[box] != self.read[box] for box in both)
         if answer is not None and is_over and not (self._mine and standing == self._mine):
             changes = {self.notice: "", **changes}
         if self.notice in changes:
             self._mine = changes[self.notice]
             _said.pop(place, None)
             if self._mine:
-                _said[place] = fills if failed or self.seen is None else frozenset(), self._mine
+                of = fills if failed or self.seen is None else frozenset()
+                _said[place] = of, self._mine, self.read
             while len(_said) > _MOST_NOTICES:
                 del _said[next(iter(_said))]
         return changes or {self.notice: gr.skip()}
@@ -341,7 +360,9 @@ def with_notice(
     by_name: Sequence[str] | None = None,
     fills: Set[Any] = frozenset(),
     *,
+    reads: Sequence[Any] = (),
     is_next: bool = False,
+    is_check: bool = False,
 ) -> Callable[..., Any]:
     """Wrap a handler so that its errors are shown in the notice.
 
@@ -350,7 +371,9 @@ def with_notice(
         notice: component which shows an error.
         by_name: names of the values that the handler takes as one namespace.
         fills: the components that it fills.
+        reads: the components whose values it takes.
         is_next: whether it is called because another handler has ended.
+        is_check: whether it is called as a control changes.
 
     Returns:
         A handler that takes the request, the event, what the notice showed when the event was sent,
@@ -367,7 +390,9 @@ def with_notice(
         request: gr.Request, event: gr.EventData, seen: Any, *args: Any
     ) -> Iterator[dict[Any, Any]]:
         by_itself = is_next or _happens_by_itself(event.target)
-        call = _Call(notice, request.session_hash, fills, None if by_itself else seen or "")
+        read = dict(zip(reads, map(repr, args), strict=False))
+        caused = None if by_itself else seen or ""
+        call = _Call(notice, request.session_hash, fills, caused, read, is_check)
         try:
             answers = handler(*given(args))
             for answer in answers if inspect.isgenerator(answers) else [answers]:
@@ -379,6 +404,11 @@ def with_notice(
         return next(follow(*args))
 
     return _as(handler, follow if inspect.isgeneratorfunction(handler) else once, by_name)
+
+
+def _name(event: Any) -> str:
+    """The name of one event of a component: `change`, `then`."""
+    return getattr(getattr(event, "func", event), "event_name", "")
 
 
 def _happens_by_itself(target: Any) -> bool:

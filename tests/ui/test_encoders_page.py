@@ -30,6 +30,13 @@ def test_a_spec_is_checked_while_it_is_written_and_added(page):
     stays_text(page)
     spec(page).fill("random:32|normalise")
     says(page.locator("#verdict"), "random:32 | normalise")
+    # Entered at once: what was said of it stays when the check of what was typed has come.
+    spec(page).press_sequentially("d")
+    spec(page).press("Enter")
+    says(page.locator("#verdict"), "Unknown step 'normalised'")
+    says(page.get_by_role("alert"), "Unknown step 'normalised'")
+    spec(page).fill("random:32|normalise")
+    expect(page.get_by_role("alert")).to_have_count(0)
     page.get_by_role("button", name="Add encoder").click()
     says(page.locator("#encoders"), "random:32 | normalise")
     page.get_by_role("button", name="Remove random:32 | normalise").click()

@@ -112,6 +112,24 @@ def test_an_error_stays_until_it_was_seen_or_is_over(
     assert found == {"shown": 1} | ({"notice": ""} if empties else {})
 
 
+@pytest.mark.parametrize(("checked", "stays"), [("minlm", True), ("minilm", False)])
+def test_a_check_that_comes_late_leaves_what_was_said_of_the_same_value(
+    checked: str, stays: bool
+) -> None:
+    """Gradio sends it after a button was pressed, where a check before it takes time."""
+
+    def add(spec: str, sends: bool) -> dict[Any, Any]:
+        raise UserError(f"There is no {spec}.")
+
+    tab, event = SimpleNamespace(session_hash=object()), gr.EventData(BUTTON, None)
+    added = with_notice(add, "notice", fills={"list", "sends"}, reads=["spec", "sends"])
+    said = added(tab, event, "", "minlm", False)["notice"]
+    check = with_notice(
+        lambda spec: {"sends": spec}, "notice", fills={"sends"}, reads=["spec"], is_check=True
+    )
+    assert ("notice" not in check(tab, event, said, checked)) is stays
+
+
 def test_what_an_answer_says_stays_to_its_end() -> None:
     """The steps of one answer, and what follows from it, leave the word that it began with."""
 
