@@ -22,6 +22,7 @@ from theodolite.engine.encoders.transformer import (
     quiet,
     read_as,
     refuse_longer,
+    refuse_random,
 )
 from theodolite.engine.encoders.weights import Weights, weights
 from theodolite.engine.errors import UserError, first_line
@@ -128,8 +129,11 @@ def read(
     except Exception as error:  # the library raises every kind for a damaged folder
         raise _not_loaded(checkpoint, error) from error
     loaded = Loaded(model, checkpoint.label, dtype)
-    for part in model.modules():
-        if isinstance(part, Transformer) and part.tokenizer is not None:
+    transformers = [part for part in model.modules() if isinstance(part, Transformer)]
+    for part, its in zip(transformers, checkpoint.transformers, strict=False):
+        _check_tensors(part.model, its)
+    for part in transformers:
+        if part.tokenizer is not None:
             check_vocabulary(part.tokenizer, checkpoint)
             _pad(part.tokenizer)
             _bound(part, max_length, checkpoint.label)
@@ -140,6 +144,18 @@ def read(
 
         use_int8(model, checkpoint.label)
     return loaded
+
+
+def _check_tensors(model: Any, checkpoint: Checkpoint) -> None:
+    """Refuse a transformer that lacks tensors: the library silently takes random ones."""
+    stored, before = checkpoint.shapes.keys(), f"{model.base_model_prefix}."
+    names = (name for name, _ in model.named_parameters())
+    lacking = [name for name in names if not {name, before + name} & stored]
+    if any("pooler." not in name for name in lacking):  # perhaps they have other names
+        with quiet():
+            folder = str(checkpoint.folder)
+            _, info = type(model).from_pretrained(folder, output_loading_info=True)
+        refuse_random(info["missing_keys"], checkpoint.label)
 
 
 def _pad(tokenizer: Any) -> None:

@@ -8,7 +8,7 @@ model lets several threads share it.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass
@@ -383,12 +383,8 @@ def check_vocabulary(tokenizer: Any, checkpoint: Checkpoint) -> None:
 
 def read_model(checkpoint: Checkpoint, dtype: torch.dtype) -> Any:
     """Read the transformer of a checkpoint, in evaluation mode on the CPU."""
-    from transformers import AutoModel, AutoModelForTextEncoding
-
-    # The weights may be those of an encoder alone, as of T5, whose whole model has a decoder too.
-    alone = "EncoderModel" in str(checkpoint.config.get("architectures"))
     try:
-        model, info = (AutoModelForTextEncoding if alone else AutoModel).from_pretrained(
+        model, info = class_of(checkpoint).from_pretrained(
             str(checkpoint.root),
             dtype=dtype,
             trust_remote_code=False,
@@ -401,21 +397,32 @@ def read_model(checkpoint: Checkpoint, dtype: torch.dtype) -> Any:
             "Check that the folder is complete and its architecture known to transformers.",
             code="failed",
         ) from error
-    # A missing tensor would be random; an unused pooler does no harm.
-    missing = sorted(k for k in info["missing_keys"] if "pooler." not in k)
-    if missing:
-        raise UserError(
-            f"{checkpoint.label} lacks {len(missing)} tensors, {missing[0]} among them: they would "
-            "be random.",
-            "Give the complete checkpoint.",
-            code="damaged",
-        )
+    refuse_random(info["missing_keys"], checkpoint.label)
     if checkpoint.has_simcse_head and getattr(model, "pooler", None) is not None:
         head = checkpoint.tensors(("mlp.dense.weight", "mlp.dense.bias"))
         model.pooler.load_state_dict({n.removeprefix("mlp."): w for n, w in head.items()})
     if model.config.is_encoder_decoder:
         model = model.get_encoder()
     return model.eval()
+
+
+def refuse_random(missing: Collection[str], label: str) -> None:
+    """Refuse tensors that weights lack, which would be random; an unused pooler does no harm."""
+    names = sorted(name for name in missing if "pooler." not in name)
+    if names:
+        raise UserError(
+            f"{label} lacks {len(names)} tensors, {names[0]} among them: they would be random.",
+            "Give the complete checkpoint.",
+            code="damaged",
+        )
+
+
+def class_of(checkpoint: Checkpoint) -> Any:
+    """The class of transformers that reads a checkpoint, and of T5 writes its encoder alone."""
+    from transformers import AutoModel, AutoModelForTextEncoding
+
+    is_t5 = checkpoint.config.get("model_type") in ("t5", "mt5", "umt5")
+    return AutoModelForTextEncoding if is_t5 else AutoModel
 
 
 def token_limit(checkpoint: Checkpoint, tokenizer: Any, wanted: int | None = None) -> int:

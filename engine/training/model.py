@@ -329,9 +329,11 @@ def _open(spec: TrainSpec) -> Base:
 
 def _read(checkpoint: Checkpoint, config: Any, mlm: bool) -> Any:
     """Read the stored weights; only heads may be missing, and are initialised at random."""
-    from transformers import AutoModel, AutoModelForMaskedLM
+    from transformers import AutoModelForMaskedLM
 
-    kind = AutoModelForMaskedLM if mlm else AutoModel
+    from theodolite.engine.encoders.transformer import class_of
+
+    kind = AutoModelForMaskedLM if mlm else class_of(checkpoint)
     try:
         whole, info = kind.from_pretrained(
             str(checkpoint.root),
@@ -356,7 +358,11 @@ def _read(checkpoint: Checkpoint, config: Any, mlm: bool) -> Any:
             code="damaged",
         )
     if whole.config.is_encoder_decoder:
-        whole = whole.get_encoder()
+        raise UserError(
+            f"{checkpoint.label} has a decoder, and transformers reads its encoder with it only.",
+            "Train a model that is an encoder alone, or T5.",
+            code="unsupported",
+        )
     return whole
 
 

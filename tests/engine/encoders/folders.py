@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 import transformers
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 from sentence_transformers import (
     CrossEncoder,
     MultiVectorEncoder,
@@ -188,6 +188,13 @@ def _put(folder: Path, files: dict[str, str | bytes], *removed: str) -> Path:
     return write_files(folder, files)
 
 
+def _renamed(folder: Path) -> Path:
+    """A folder whose tensors have a prefix that transformers does not know."""
+    file = folder / "model.safetensors"
+    save_file({f"wrapped.{name}": tensor for name, tensor in load_file(file).items()}, file)
+    return folder
+
+
 ADAPTER = json.dumps({"peft_type": "LORA", "base_model_name_or_path": "owner/base"})
 
 
@@ -296,6 +303,11 @@ REFUSED: dict[str, tuple[Callable[[Folders, str], Path], Code, tuple[object, ...
         lambda f, n: _put(f.mean(n), {"model.safetensors": b"\x08"}),
         "damaged",
         ("model.safetensors",),
+    ),
+    "tensors of another name": (
+        lambda f, n: _renamed(f.mean(n)),
+        "damaged",
+        ("embeddings.LayerNorm.bias", "random"),
     ),
     "other sizes": (
         lambda f, n: edit_config(f.mean(n), vocab_size=10**11),

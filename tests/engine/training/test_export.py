@@ -14,7 +14,7 @@ from safetensors.torch import save_file
 from sentence_transformers import SentenceTransformer
 from transformers import AutoModelForMaskedLM, AutoTokenizer, BertConfig, BertModel, BertTokenizer
 
-from tests.engine.encoders.models import SENTENCES, close, plainly, save_sentence_transformer
+from tests.engine.encoders.models import SENTENCES, close, plainly, save, save_sentence_transformer
 from tests.errors import refused
 from theodolite.engine.encoders import describe, load
 from theodolite.engine.training import Evaluated, TrainSpec
@@ -80,6 +80,17 @@ def test_three_libraries_give_the_vectors_of_training(folders, tmp_path, kind, p
         own = load(source, device="cpu")
         close(own.encode(texts), expected)
         assert (own.dim, own.warnings) == (32, ())
+
+
+def test_of_t5_the_encoder_is_trained_and_read_again(tmp_path):
+    """As SentenceTransformer reads it, too; of its decoder nothing is written."""
+    model = trained(save(tmp_path / "t5", "t5"), tmp_path / "out", pooling="avg", head="none")
+    spec = write(model, record_of(model))
+    for peer in (
+        load(spec, device="cpu"),
+        SentenceTransformer(str(tmp_path / "out"), device="cpu"),
+    ):
+        close(peer.encode(SENTENCES), model.encode(SENTENCES))
 
 
 ASK, DOC = "Ask this:\n", "doc:"
