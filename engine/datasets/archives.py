@@ -18,14 +18,13 @@ from theodolite.engine.datasets.formats import counted_lines
 from theodolite.engine.datasets.languages import is_language
 from theodolite.engine.datasets.types import Kind, Parallel, Retrieval, TaskType
 from theodolite.engine.errors import UserError
+from theodolite.engine.filetypes import advice_for
 
 ENDING = ".zip"
 EXPECTED = f"{beir.EXPECTED}, or two files of lines that translate one another (a.en.txt, a.de.txt)"
 TABLES = "Tables of one data set are named by their splits, such as train.csv and test.csv."
 SPLITS = ("train", "training", "dev", "val", "valid", "validation", "trial", "test")
 _ENDINGS = re.compile(r"\.(csv|tsv|txt|jsonl?|ndjson|parquet|xml)(\.gz)?$", re.IGNORECASE)
-PART = re.compile(r"[-_.]?\d+-of-\d+")
-"""The number of a part, as in train-00000-of-00002.parquet."""
 _ROLES = ("corpus", "queries", "documents", "qrels")
 _MAX_FILES = 1000
 """Maximum number of files in an archive; a data set has a few."""
@@ -70,11 +69,20 @@ def tables(names: Sequence[str]) -> list[tuple[str, str]]:
         known = [n for n in known if split_of(n)[0] or not n.endswith((".txt", ".json"))]
     parts = sorted((split_of(name)[0], name) for name in known)
     splits = Counter(split for split, _ in parts)
-    whole = all(splits[split] == 1 or PART.search(name) for split, name in parts)
+    whole = all(splits[split] == 1 or beir.PART.search(name) for split, name in parts)
     roles = any(PurePosixPath(name).stem in _ROLES for name in known)
     if roles or not whole or (len(splits) > 1 and "" in splits):
         return []
     return sorted(parts, key=lambda item: (rank(item[0]), item[1]))
+
+
+def first_table(source: Path, filename: str) -> tuple[Path | bytes, str]:
+    """Return the first table of an archive of `tables`, with its name; any other file itself."""
+    if not is_archive(filename):
+        return source, filename
+    files = unpack(source, filename)
+    name = tables(list(files))[0][1]
+    return files[name], name
 
 
 def are_languages(names: Sequence[str]) -> bool:
@@ -93,7 +101,7 @@ def _has_columns(name: str) -> bool:
 
 def split_of(name: str) -> tuple[str, str]:
     """Return the split that a file's name tells, empty if none, and the rest of its name."""
-    stem = PART.sub("", _ENDINGS.sub("", PurePosixPath(name).name))
+    stem = beir.PART.sub("", _ENDINGS.sub("", PurePosixPath(name).name))
     words = re.split(r"[-_.]", stem)
     split = next((word for word in words if word.casefold() in SPLITS), "")
     return split, "_".join(word for word in words if word != split)
@@ -114,9 +122,10 @@ def kind_of(names: list[str]) -> tuple[Kind, TaskType]:
         listed_too = beir.layout(names).candidates
     except UserError as error:
         some_names = listed(names, 6) or "no files"
+        unread = map(advice_for, {PurePosixPath(name.lower()).suffix for name in names})
         raise UserError(
             f"The files {some_names} are not those of a known data set. {error.message}",
-            f"Expected are {EXPECTED}. {TABLES}",
+            next(filter(None, unread), f"Expected are {EXPECTED}. {TABLES}"),
             code="wrong-kind",
         ) from error
     return "retrieval", "Reranking" if listed_too else "Retrieval"

@@ -39,6 +39,8 @@ _GRADE = ("score", "grade", "relevance", "rel", "label")
 _SPAN = ("start", "end")
 _SPLITS = ("train", "dev", "val", "validation", "test")
 _WHOLE = {"corpus": "corpus", "documents": "corpus", "queries": "queries"}
+PART = re.compile(r"[-_.]?\d+-of-\d+")
+"""The number of a part, as in train-00000-of-00002.parquet."""
 _QRELS = re.compile(r"^qrels?[._-]?|[._-]?qrels?$")
 
 
@@ -212,7 +214,7 @@ def _stem(filename: str) -> str:
     """Return the name without its endings; empty if they are of no readable format."""
     plain = filename.removesuffix(".gz")
     ending = PurePosixPath(plain).suffix
-    return plain.removesuffix(ending) if ending in (*ENDINGS, *TREC) else ""
+    return PART.sub("", plain.removesuffix(ending)) if ending in (*ENDINGS, *TREC) else ""
 
 
 def read(name: str, files: Mapping[str, Path | bytes], title: str) -> Retrieval:

@@ -43,11 +43,11 @@ def roles_of(kind: Kind) -> tuple[str, ...]:
 _NAMES: dict[str, tuple[str, ...]] = {
     "left": (
         *("left", "sentence1", "sentencea", "sent0", "sent1", "senta", "s1", "text1", "texta"),
-        *("premise", "question1", "query", "anchor"),
+        *("premise", "question1", "query", "anchor", "1string"),
     ),
     "right": (
         *("right", "sentence2", "sentenceb", "sent2", "sent1", "sentb", "s2", "text2", "textb"),
-        *("hypothesis", "question2", "answer", "positive"),
+        *("hypothesis", "question2", "answer", "positive", "2string"),
     ),
     "score": (
         *("score", "similarityscore", "relatednessscore", "similarity", "relatedness"),
@@ -59,11 +59,11 @@ _NAMES: dict[str, tuple[str, ...]] = {
     ),
     "label": (
         *("label", "labelname", "labeltext", "category", "topic", "class", "intent", "target"),
-        *("emotion", "sentiment", "goldlabel", "labels"),
+        *("emotion", "sentiment", "goldlabel", "labels", "isduplicate", "quality"),
     ),
     "anchor": ("anchor", "sent0", "query", "premise"),
     "positive": ("positive", "pos", "sent1", "entailment"),
-    "negative": ("negative", "hardneg", "hardnegative", "neg", "contradiction"),
+    "negative": ("negative", "negative1", "hardneg", "hardnegative", "neg", "contradiction"),
     "query": ("query", "qtext", "querytext", "question"),
     "document": ("document", "passage", "doc", "atext", "answer", "documenttext", "passagetext"),
     "grade": ("grade", "relevance", "rel", "label", "qrel", "score"),
@@ -225,9 +225,11 @@ def _by_value(
     pair = {roles.get("left"), roles.get("right")}
     # Whole numbers may be classes (0, 1, 2 in NLI files), unless the columns have no names.
     classes = {c for i, c in enumerate(columns) if c in numeric and _is_whole(rows, i)}
-    unnamed = [c for c in columns if c in numeric and (c not in classes or _is_unnamed(c))]
-    if "score" not in roles and len(unnamed) == 1 and "left" in roles:
-        roles["score"] = unnamed[0]
+    measures = [c for c in columns if c in numeric and c not in classes]
+    if len(measures) != 1:
+        measures += [c for c in columns if c in classes and _is_unnamed(c)]
+    if "score" not in roles and len(measures) == 1 and "left" in roles:
+        roles["score"] = measures[0]
     if "text" not in roles and texts:
         roles["text"] = max(texts, key=lambda c: mean[c])
     others = [

@@ -94,7 +94,7 @@ def told_encoding(raw: bytes) -> str | None:
 
 
 def _sheet(file: Path, target: Path, sheet: str) -> Converted:
-    """Write a sheet of an Excel file as CSV: the values of formulas, without empty rows."""
+    """Write a sheet of an Excel file as CSV: the values of formulas."""
     import openpyxl
 
     try:
@@ -120,12 +120,16 @@ def _sheet(file: Path, target: Path, sheet: str) -> Converted:
             )
         for chosen in (sheet,) if sheet else names:
             with target.open("w", encoding="utf-8", newline="") as out:
-                writer = csv.writer(out)
+                writer, empty = csv.writer(out), 0
                 for number, row in enumerate(book[chosen].iter_rows(values_only=True)):
                     if number >= MAX_ROWS:
                         raise too_many_rows(file.name)
-                    if any(value is not None for value in row):
-                        writer.writerow(map(_cell, row))
+                    if all(value is None for value in row):
+                        empty += 1
+                        continue
+                    out.write("\n" * empty)  # a message counts lines as Excel does rows
+                    writer.writerow(map(_cell, row))
+                    empty = 0
             if target.stat().st_size:
                 break
         else:

@@ -40,6 +40,8 @@ _START = 2**18
 _FEW = 2**14
 """Characters that mostly tell whether quotes are part of the text."""
 _ROWS = 100
+_MAX_ABOVE = 10
+"""Lines that a title above the names of the columns may have."""
 _SEPARATORS = ",;\t|"
 _ALONE = "\x1f"
 """A separator that no text contains, for a column without one."""
@@ -176,6 +178,8 @@ def _json(text: str, whole: bool, ending: str) -> str:
 def _of_text(text: str, whole: bool, ending: str) -> Dialect:
     said = _TO_SKIP.match(text)
     body = text[said.end() :] if said else text
+    above = [] if ending == ".txt" else _above(body)
+    body = body[sum(map(len, above)) :]
     start = body[:_START]
     if len(start) < len(body) and (last := start.rfind("\n") + 1):
         start = start[:last]
@@ -201,12 +205,23 @@ def _of_text(text: str, whole: bool, ending: str) -> Dialect:
             separator, escape = "\t", None
     bare = separator == "\t" and not _is_quoted(body, whole)
     dialect = Dialect(
-        ".tsv" if bare else ".csv", separator=separator, escape=escape, skip=int(said is not None)
+        ".tsv" if bare else ".csv", separator=separator, escape=escape, skip=len(above) + bool(said)
     )
     if bare:
         return _describe(dialect, [line.rstrip("\r\n").split("\t") for line in lines])
     rows = list(islice(_rows(start, separator, escape), _ROWS))
     return _describe(*_without_spaces(dialect, rows, start))
+
+
+def _above(text: str) -> list[str]:
+    """Return the lines of a title, of one filled cell at most, that stand above known names."""
+    lines = list(islice(io.StringIO(text, newline=""), _MAX_ABOVE))
+    for count, line in enumerate(lines):
+        cells = [cell for cell in map(str.strip, re.split(f"[{_SEPARATORS}]", line)) if cell]
+        if len(cells) > 1:
+            known = sum(known_name(cell) for cell in cells)
+            return lines[:count] if known > 1 else []
+    return []
 
 
 def _without_spaces(

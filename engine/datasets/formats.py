@@ -4,8 +4,8 @@ Uploads, tasks, corpora and training data are all read by `open_table`. Only Sen
 whose files each have their own layout, is read by separate modules, following the reference.
 
 CSV follows RFC 4180 (quotes, line ends inside quotes). TSV is split at tabs, without quoting if it
-is written as in the files of GLUE and SentEval. JSON lines has one object per line; the first one
-names the columns. Which of these a file is, `engine.datasets.dialect` finds. Knows nothing of what
+is written as in the files of GLUE and SentEval. JSON lines has one object per line; the first ones
+name the columns. Which of these a file is, `engine.datasets.dialect` finds. Knows nothing of what
 a column means.
 """
 
@@ -39,6 +39,8 @@ TableRow = tuple[int, list[Any]]
 
 _MARK = "\ufeff"  # written twice by programs that add one to the text of another
 _MISSING = Opaque("nothing under this name")
+_ROWS_OF_KEYS = 100
+"""First objects whose keys are the columns: many programs leave out a key without a value."""
 _STEP = 2**16
 """Bytes after which what was unpacked is compared with its limits."""
 _MIN_LINE = 16
@@ -93,7 +95,7 @@ def open_table(
 def records(source: Path | bytes, filename: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield each row's place, for messages, and its cells by column.
 
-    Unlike with `open_table`, objects of JSON lines have their own keys, not those of the first one.
+    Unlike with `open_table`, objects of JSON lines have their own keys, not those of the first.
     """
     dialect = dialect_of(source, filename)
     if dialect.ending in JSON_LINES:
@@ -324,10 +326,10 @@ def _csv_rows(
 
 
 def _objects(rows: Iterator[tuple[int, dict[str, Any]]], filename: str) -> Table:
-    first = next(rows, None)
-    columns = () if first is None else tuple(first[1])
+    first = list(islice(rows, _ROWS_OF_KEYS))
+    columns = tuple(dict.fromkeys(key for _, one in first for key in one))
     check_names(filename, columns)
-    every = chain([] if first is None else [first], rows)
+    every = chain(first, rows)
     # A missing key is an error only for readers that need its column.
     return Table(columns, ((n, [o.get(c, _MISSING) for c in columns]) for n, o in every))
 
@@ -383,7 +385,7 @@ def _distinct(names: list[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
 _MAX_JSON_BYTES = 2**26
 """Bytes: one value is parsed in memory, where it takes up to twenty times as much."""
 _INNER = ("data", "rows", "examples", "records")
-"""Keys under which a list of rows is found in an object."""
+"""Keys under which a list of rows is found in an object with several lists."""
 
 
 def json_table(
@@ -392,8 +394,8 @@ def json_table(
     """Read a table from a JSON value.
 
     A list of objects or lists, an object of columns (lists, or objects by row as pandas writes
-    them), pandas' orients `index`, `split` and `table`, or an object whose `data` or `rows` are one
-    of these.
+    them), pandas' orients `index`, `split` and `table`, or an object with one list of objects or
+    lists, or in which `data` or `rows` are one.
 
     Returns:
         The names of the columns, and the rows' cells.
@@ -424,7 +426,7 @@ def json_table(
             'A table is a list of objects: [{"text": "A sentence.", "label": "topic"}, …].',
             code="wrong-kind",
         )
-    columns = tuple(rows[0])
+    columns = tuple(dict.fromkeys(key for row in rows for key in row))
     return columns, ([row.get(column) for column in columns] for row in rows)
 
 
@@ -440,7 +442,8 @@ def _rows(value: Any) -> list[dict[str, Any]]:
             for row in value["data"]
             if isinstance(row, list)
         ]
-    inner = [value[key] for key in _INNER if isinstance(value.get(key), list)]
+    lists = {key: inside for key, inside in value.items() if isinstance(inside, list)}
+    inner = [lists[key] for key in (lists if len(lists) == 1 else _INNER) if key in lists]
     if len(inner) == 1 and (columns := _of_list(inner[0])) and not isinstance(inner[0][0], str):
         keys = value.get("schema", {}) if isinstance(value.get("schema"), dict) else {}
         index = keys.get("primaryKey", ())

@@ -13,7 +13,8 @@ from typing import Any
 from xml.etree.ElementTree import ParseError, XMLParser
 
 from theodolite.engine.datasets import limits
-from theodolite.engine.datasets.archives import PART, rank, split_of
+from theodolite.engine.datasets.archives import rank, split_of
+from theodolite.engine.datasets.beir import PART
 from theodolite.engine.datasets.columns import ROLES, roles_of
 from theodolite.engine.datasets.files import DatasetSource, open_binary, where
 from theodolite.engine.datasets.languages import ENGLISH, codes, is_language

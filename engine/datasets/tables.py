@@ -133,13 +133,13 @@ def preview(source: Path | bytes, filename: str, header: bool | None = None) -> 
         kind, type = archives.kind_of(list(files))
         return Preview(("file", "bytes"), rows, len(files), kind, {}, [], True, type)
     table = open_table(source, filename, header)
-    width = len(table.columns)
     sample = _sample(table)
     if not sample:
         raise _no_rows(filename, table)
-    whole = [cells for _, cells in sample if len(cells) == width]
-    kind, guesses = guess(table.columns, _plain(whole))
+    kind, guesses, left_out = _guess(table.columns, sample)
     count, problems = _problems(table, sample, kind, guesses)
+    if left_out:
+        problems.append(f"Columns without texts or numbers, not read: {listed(left_out, 4)}.")
     shown = [
         [short(cell, _MAX_SHOWN_CHARACTERS) for cell in cells]
         for _, cells in sample[:_MAX_SHOWN_ROWS]
@@ -160,16 +160,19 @@ def _problems(
     ]
     ragged, not_number = ragged_rows(width), Faults("The score is not a number")
     empty = Faults("Empty cells, which count as empty sentences")
+    names, repeats = list(table.columns), Faults("Rows that repeat the names of the columns")
     for number, cells in chain(sample, table.rows):
         count += 1
         place = f"{table.unit} {number}"
         if len(cells) != width:
             ragged.add(f"{place} ({len(cells)})")
+        elif cells == names:
+            repeats.add(place)
         elif score is not None and not is_number(cells[score]):
             not_number.add(f"{place} ({short(cells[score])})")
         elif any(cells[i] is None or cells[i] == "" for i in texts):
             empty.add(place)
-    problems = [str(faults) for faults in (ragged, not_number, empty) if faults.count]
+    problems = [str(faults) for faults in (ragged, repeats, not_number, empty) if faults.count]
     if table.repeated:
         problems.append(f"Columns of one name, numbered here: {listed(table.repeated)}.")
     if table.guessed:
@@ -197,6 +200,9 @@ def _together(
             )
     problems = [f"{name}: {text}" for name, look in shown.items() for text in look.problems]
     guesses = {role: c for role, c in first.guesses.items() if role != "split" or not others}
+    folders = list(dict.fromkeys(name.rpartition("/")[0] for name in shown))
+    if len(folders) > 1:
+        problems.append(f"Files of several folders, taken together: {listed(folders, 6)}.")
     count = sum(look.n_rows for look in shown.values())
     return replace(first, n_rows=count, guesses=guesses, problems=problems)
 
@@ -214,14 +220,20 @@ def guesses_of(source: Path | bytes, filename: str) -> dict[str, str]:
     """Return role -> column, guessed from the first rows of a table."""
     table = open_table(source, filename)
     sample = _sample(table, _MAX_SHOWN_ROWS)
-    rows = [cells for _, cells in sample if len(cells) == len(table.columns)]
-    if not rows:
+    if not any(len(cells) == len(table.columns) for _, cells in sample):
         raise _no_rows(filename, table)
-    return guess(table.columns, _plain(rows))[1]
+    return _guess(table.columns, sample)[1]
 
 
-def _plain(rows: list[list[Any]]) -> list[list[Any]]:
-    return [["" if isinstance(cell, Opaque) else cell for cell in cells] for cells in rows]
+def _guess(
+    columns: Sequence[str], sample: Sequence[TableRow]
+) -> tuple[Kind, dict[str, str], list[str]]:
+    """Return kind and roles, of columns with texts or numbers, and the names of the others."""
+    rows = [cells for _, cells in sample if len(cells) == len(columns)]
+    empty = {i for i in range(len(columns)) if rows and all(isinstance(r[i], Opaque) for r in rows)}
+    places = [i for i in range(len(columns)) if i not in empty]
+    plain = [["" if isinstance(row[i], Opaque) else row[i] for i in places] for row in rows]
+    return *guess([columns[i] for i in places], plain), [columns[i] for i in sorted(empty)]
 
 
 def _sample(table: Table, most: int = _MAX_SAMPLE_ROWS) -> list[TableRow]:
@@ -397,8 +409,8 @@ def _check_rows(filename: str, *several: Faults) -> None:
     for faults in several:
         if faults.count:
             raise UserError(
-                f"{filename} has {faults.count} bad rows. {faults}",
-                "Correct or remove these rows, then try again.",
+                f"{filename} has {faults.count} bad row{'s' * (faults.count > 1)}. {faults}",
+                "Correct or remove such rows, then try again.",
                 code="damaged",
             )
 

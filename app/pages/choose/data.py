@@ -12,7 +12,7 @@ import numpy as np
 from theodolite.app import formats
 from theodolite.app.pages.data import service as uploads
 from theodolite.app.workspace import Workspace
-from theodolite.engine.datasets import tables
+from theodolite.engine.datasets import archives, tables
 from theodolite.engine.datasets.chunks import base
 from theodolite.engine.datasets.columns import candidates
 from theodolite.engine.datasets.formats import open_table
@@ -90,7 +90,7 @@ def _refuse_ambiguous(file: Path) -> None:
     preview = tables.preview(file, file.name)
     if preview.type or preview.kind not in ("labels", "sentences"):
         return
-    table = open_table(file, file.name)
+    table = open_table(*archives.first_table(file, file.name))
     rows = [cells for _, cells in islice(table.rows, SAMPLE) if len(cells) == len(table.columns)]
     texts, labels = candidates(
         {

@@ -103,7 +103,7 @@ def add_data(
         typer.Option(help="role=column,…  e.g. left=text_a,right=text_b,score=grade"),
     ] = None,
     sheet: Annotated[
-        str | None, typer.Option(help="The sheet of an Excel file; default: the first.")
+        str | None, typer.Option(help="The sheet of an Excel file; default: the first with rows.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -121,9 +121,10 @@ def add_data(
         file = brought.path
         seen = tables.preview(file, file.name)
         mapping = service.mapping_of(file, kind, columns, type, seen)
-        name = name or file.stem
+        name = name or service.name_for(file.name)
         row = service.keep(workspace, file, file.name, name, mapping, notes=brought.notes)
-    used = "".join(f"; {role} = {column}" for role, column in mapping.columns.items())
+    kept = row["mapping"]["columns"]  # without a label, if no row has one
+    used = "".join(f"; {role} = {c}" for role, c in mapping.columns.items() if role in kept)
     said = [f"Added as upload:{row['name']}: {row['kind']}{used}.", *seen.problems]
     done(row, " ".join([*said, *row["info"].get("notes", [])]), as_json)
 

@@ -62,13 +62,15 @@ def keep(
     with TemporaryDirectory() as folder:
         if labelled:
             facts = {"unlabelled": without, "columns": mapping.columns}
+            notes = [*notes, f"Rows left out for lack of a label: {without:,}."]
             filename = f"{name_for(filename)}.jsonl"
             file = Path(folder) / filename
             file.write_text(labelled, encoding="utf-8")
             roles = {role: role for role in mapping.columns}
             mapping = Mapping(mapping.kind, roles, type=mapping.type)
-        elif without:
+        elif without and "text" in mapping.columns:
             mapping = Mapping("sentences", {"text": mapping.columns["text"]}, mapping.header)
+            notes = [*notes, "No row has a label, so these are sentences without."]
         dataset = tables.read(file, filename, mapping, name)
         notes = [*notes, *getattr(dataset, "notes", ())]
         labels = getattr(dataset, "labels", ())
@@ -278,7 +280,7 @@ def remove(workspace: Workspace, name: str) -> None:
 
 def name_for(filename: str) -> str:
     """Suggest a name for a data set: the file's, without endings and invalid characters."""
-    stem = re.sub(r"(\.[A-Za-z0-9]{1,8}){1,2}$", "", filename)
+    stem = re.sub(r"\.[A-Za-z0-9]{1,8}(\.gz)?$", "", filename)
     return re.sub(r"[^\w .+-]", "-", stem).strip(" .-")[:80] or "data"
 
 

@@ -65,6 +65,11 @@ def test_names_in_utf8_need_no_flag_that_says_so() -> None:
             '{"query-id": "a", "corpus-id": "1", "score": 1}\n',
             ["test"],
         ),
+        (
+            ["data/test-00000-of-00001.jsonl"],
+            '{"query-id": "a", "corpus-id": "1", "score": 1.0}\n',
+            ["test"],
+        ),
         (["qrels.tsv"], "qid\tdocid\trelevance\na\t1\t1.0\n", ["test"]),
         # As TREC writes them: four columns, the second unused, and no header.
         *(
@@ -125,6 +130,11 @@ def test_a_clone_of_the_hub_is_one_data_set(tmp_path: Path) -> None:
     packed = zipped(about | {f"data/{name}": raw for name, raw in parts.items()})
     folder.files(tmp_path / "mteb" / "classification" / "mine", parts)
     packed_data = read(packed, "x.zip", preview(packed, "x.zip").mapping)
+    apart = zipped(
+        {f"{language}/{name}": raw for language in ("de", "en") for name, raw in parts.items()}
+    )
+    assert preview(packed, "x.zip").problems == []
+    assert "taken together: de, en" in " ".join(preview(apart, "x.zip").problems)
     for data in (packed_data, Catalog(tmp_path).load("mine")):
         assert (data.sentences, data.splits) == (list("abcdef"), ["train"] * 4 + ["test"] * 2)
 
@@ -143,6 +153,7 @@ def test_files_are_packed_alike_each_time(tmp_path: Path) -> None:
         (zipped({"corpus.jsonl": b"0" * 50 * 2**20}), "too-large", "100 times"),
         (zipped({f"{i}.txt": b"" for i in range(1001)}), "too-large", "1,000 files"),
         (zipped({}), "wrong-kind", "no files"),
+        (zipped({"x.arrow": b"", "a.json": b"{}", "b.json": b"{}"}), "wrong-kind", "to_parquet"),
         (zipped({"x.csv": b"a,b\n"}), "missing", "x.csv"),
         (zipped({"x.csv": b"a,b\n1,2\n", "y.csv": b"a,b\n1,2\n"}), "wrong-kind", "x.csv, y.csv"),
         (zipped({"a/x/y.de": b"1\n", "b/x/y.de": b"2\n"}), "conflict", "'x/y.de'"),

@@ -105,6 +105,25 @@ def test_a_split_makes_parts_of_pairs() -> None:
         ("text,label", "A b.,1", "labels", ["text", "label"]),
         ("sent0,sent1,hard_neg", "A b.,C d.,E f.", "triplets", ["sent0", "sent1", "hard_neg"]),
         ("anchor,positive,negative", "A.,B.,C.", "triplets", ["anchor", "positive", "negative"]),
+        # Quora's pairs, Microsoft's paraphrases, and one of several negatives.
+        (
+            "id,qid1,qid2,question1,question2,is_duplicate",
+            "7,3,9,A b?,C d?,1",
+            "labelled-pairs",
+            ["question1", "question2", "is_duplicate"],
+        ),
+        (
+            "Quality,#1 ID,#2 ID,#1 String,#2 String",
+            "1,7,9,A b.,C d.",
+            "labelled-pairs",
+            ["#1 String", "#2 String", "Quality"],
+        ),
+        (
+            "anchor,positive,negative_1,negative_2",
+            "A.,B.,C.,D.",
+            "triplets",
+            ["anchor", "positive", "negative_1"],
+        ),
         ("caption", "A dog on a lawn.", "sentences", ["caption"]),
     ],
 )
@@ -121,6 +140,10 @@ def test_a_file_without_header() -> None:
     assert (look.header, look.kind, look.n_rows, look.columns) == (False, "pairs", 2, columns)
     assert read(raw, "x.csv", look.mapping).parts["all"].gold.tolist() == [2.5, 4.0]
     assert preview(raw, "x.csv", header=True).n_rows == 1
+    # STS-B: numbers that are whole are no scores beside others that are not.
+    rows = [(f"{n:04}", gold, f"A cat {n}.", f"A dog {n}.") for n, gold in ((4, 2.5), (9, 4))]
+    named = "\n".join("\t".join(("main", *map(str, row))) for row in rows).encode()
+    assert preview(named, "x.tsv").mapping.columns["score"] == "column 3"
     # Two words above pairs of words may be names or words, which is said.
     look = preview(b"singular,plural\ncat,cats\ndog,dogs\nmouse,mice\n", "x.csv")
     assert (look.columns, "first line" in look.problems[0]) == (("singular", "plural"), True)
@@ -276,6 +299,15 @@ def test_a_preview_tells_problems_without_failing() -> None:
     look = preview(BAD_PAIRS.encode() + b"a,b\nc,d,n/a\n", "x.csv")
     ragged, bad = look.problems
     assert (look.n_rows, "line 5 (2)" in ragged, "line 6 (n/a)" in bad) == (5, True, True)
+    again, lists = (
+        preview(b"text,label\na,x\ntext,label\nb,y\n", "x.csv"),
+        preview(b'{"text": "a", "label": ["x"]}\n' * 2, "x.jsonl"),
+    )
+    assert (again.n_rows, "names of the columns: line 3" in again.problems[0]) == (3, True)
+    assert (lists.kind, "label" in lists.problems[0], "label" in lists.guesses) == (
+        *("sentences", True),
+        False,
+    )
     assert preview(b"text\nOnly.\n", "x.csv").problems == ["There is only one row."]
     assert len(preview(BAD_PAIRS.encode() * 20, "x.csv", header=True).rows) == 20
 
@@ -403,6 +435,14 @@ AS_PAIRS: dict[str, Callable[[], Written]] = {
     "csv of Excel": lambda: ("x.csv", excel(GRADED).encode("utf-8-sig")),
     "old Macintosh": lambda: ("x.csv", excel(GRADED, "\r").encode()),
     "separator named": lambda: ("x.csv", ("sep=;\r\n" + excel(GRADED)).encode("utf-8-sig")),
+    "a title above": lambda: (
+        "x.csv",
+        b"Survey;;\n\n" + text(GRADED.set_axis(["s1", "s2", "score"], axis=1), sep=";")[1],
+    ),
+    "json, under a key of its own": lambda: (
+        "x.json",
+        json.dumps({"version": 1, "reviews": GRADED.to_dict("records")}).encode(),
+    ),
     "empty columns and rows": lambda: (
         "x.csv",
         (excel(GRADED).replace("\r\n", ";;\r\n") + ";;;;\r\n\r\n").encode(),

@@ -259,8 +259,12 @@ def test_several_columns_that_could_be_meant_are_asked_for(
     texts = topics(9)
     rows = [(f"P{i % 3}", line, f"{line} {line}", label) for i, (line, label) in enumerate(texts)]
     file = written(tmp_path / "mine.csv", rows, ("product", "title", "body", "label"))
-    with refused("ambiguous", "body and title", "text=body,label=label"):
-        data.bring(ready, file)
+    (tmp_path / "splits").mkdir()
+    for part in ("train", "test"):
+        written(tmp_path / "splits" / f"{part}.csv", rows, ("product", "title", "body", "label"))
+    for given in (file, tmp_path / "splits"):
+        with refused("ambiguous", "body and title", "text=body,label=label"):
+            data.bring(ready, given)
     asked = [(f"Is it {label}?", line, "yn"[i % 2]) for i, (line, label) in enumerate(texts)]
     with refused("ambiguous", "answer and question"):  # by its name, though it repeats
         data.bring(

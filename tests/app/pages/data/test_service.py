@@ -133,6 +133,10 @@ def test_what_is_doubtful_is_said_when_a_file_is_added(home: Path) -> None:
     assert "a label of its own" in own and tasks["upload:own"] == []
     assert "upload:two/few-shot" in tasks["upload:two"]
     assert "first line was taken" in added(home, "words.csv", "a,b\ncat,cats\ndog,dogs\n")
+    # A program that leaves out empty values; a name that is none for a data set.
+    rows = ['{"text": "a"}', *(f'{{"text": "{c}", "label": "{c}"}}' for c in "bbcc")]
+    less = added(home, "100 % (new).jsonl", "\n".join(rows))
+    assert "lack of a label: 1" in less and "upload:100 - -new" in less
 
 
 def test_a_table_is_encoded_by_its_column(home: Path) -> None:
