@@ -68,19 +68,20 @@ def train(
     devices.begin(ranks, precision.device)
     try:
         record = earlier(spec.out_folder, spec.hash)
-        catalog = catalog or Catalog()
-        examples = examples_of(spec, catalog, spec.working_folder)
-        devices.barrier()  # the folder may be removed once all have unpacked what is in there
-        if record is not None:
-            if ranks.rank == 0:
-                yield from _repeat(spec, record, examples)
-            return
-        dev = None if spec.dev is None else DevSet.open(spec.dev, catalog)
-        if spec.objective == "static":
-            yield from distil(spec, examples, dev, stop)
-            return
-        model = open_model(spec, examples)
+        # Held before the data are unpacked in there: refused, they leave no folder behind.
         with lock(spec.working_folder) if ranks.rank == 0 else nullcontext():
+            catalog = catalog or Catalog()
+            examples = examples_of(spec, catalog, spec.working_folder)
+            devices.barrier()  # the folder may be removed once all have unpacked what is in there
+            if record is not None:
+                if ranks.rank == 0:
+                    yield from _repeat(spec, record, examples)
+                return
+            dev = None if spec.dev is None else DevSet.open(spec.dev, catalog)
+            if spec.objective == "static":
+                yield from distil(spec, examples, dev, stop)
+                return
+            model = open_model(spec, examples)
             trainer = EncoderTrainer(spec, model, examples, dev, precision, ranks)
             for event in trainer.events(stop):
                 if ranks.rank == 0:

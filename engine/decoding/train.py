@@ -90,12 +90,12 @@ def train_decoder(
         already, with the same settings and data, `Noted` and `Finished` alone. Stopped before the
         first update it ends without `Finished`, as there is nothing to keep.
     """
-    sentences = sentences_of(spec, catalog or Catalog(), spec.working_folder)
-    if last := _last_event(spec, sentences):
-        yield Noted(last.step, f"{last.out} already exists, from this same training.")
-        yield last
-        return
     with lock(spec.working_folder):
+        sentences = sentences_of(spec, catalog or Catalog(), spec.working_folder)
+        if last := _last_event(spec, sentences):
+            yield Noted(last.step, f"{last.out} already exists, from this same training.")
+            yield last
+            return
         yield from _train(spec, sentences, encoder or load(spec.encoder), stop)
 
 

@@ -366,6 +366,7 @@ def _report_interruption(
         return
     steps = [newest_step(spec.working_folder) for spec in specs]
     kept = max((one for one in steps if one is not None), default=None)
+    step = max(step, kept or 0)  # one that goes on may not have come to its first event
     if as_json:
         emit_json({"kind": "interrupted", "step": step, "checkpoint": kept, "run": run_id})
     checkpoint = jobs.AGAIN if kept is None else f"Kept: the checkpoint of update {kept:,}."

@@ -250,6 +250,10 @@ def test_one_trains_in_a_folder_until_it_is_gone(tmp_path: Path) -> None:
     assert (tmp_path / "kept" / "file").exists() and not (tmp_path / "empty").exists()
     with refused("no-file", tmp_path / "kept/file"), checkpoint.lock(tmp_path / "kept/file"):
         pass
+    refusing = tiny_spec(tmp_path, dev="nowhere", out=str(tmp_path / "refused"))
+    with refused("unknown", "nowhere"):
+        next(train(refusing, TinyCatalog()))
+    assert not refusing.working_folder.exists()
 
 
 # --- of several processes ---
