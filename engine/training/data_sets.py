@@ -27,6 +27,8 @@ from theodolite.engine.training.presets import STARTER
 from theodolite.engine.training.rows import (
     LABEL,
     PAIR,
+    POSITIVE,
+    POSITIVES,
     SENTENCE,
     TRIPLET,
     Digest,
@@ -45,8 +47,6 @@ from theodolite.engine.training.rows import (
 
 _TRAIN = ("train", "tr")
 _Tuples = Sequence[tuple[str, ...]]
-_POSITIVE = "1"
-"""The label of two sentences that mean the same, where the labels are not those of NLI."""
 _DRAWS, _DRAWN = 10, 2000
 """Pairs alike that are drawn for each sentence with a label, and as many that are not (SetFit,
 Tunstall et al. 2022); fewer if there are more sentences, with so many pairs alike in all."""
@@ -238,10 +238,10 @@ def _by_label(
     left, right, labels, notes = _labelled_pairs(data)
     if not is_inference(set(labels)):
         rows = zip(left, right, labels, strict=True)
-        pairs = [(a, b) for a, b, label in rows if label == _POSITIVE]
+        pairs = [(a, b) for a, b, label in rows if label == POSITIVE]
         if not pairs:
             raise no_pairs(data.name, f"pairs with the labels {', '.join(sorted(set(labels)))}")
-        return PAIR, pairs, [*notes, "Pairs with the label 1 count as positives."]
+        return PAIR, pairs, [*notes, POSITIVES]
     premises = Premises()
     for row, (premise, label) in enumerate(zip(left, labels, strict=True)):
         premises.add(premise, class_of(label, data.place(row)), row)

@@ -42,6 +42,8 @@ from theodolite.engine.training import data_sets
 from theodolite.engine.training.losses import LOSSES
 from theodolite.engine.training.rows import (
     PAIR,
+    POSITIVE,
+    POSITIVES,
     SENTENCE,
     TRIPLET,
     Digest,
@@ -53,6 +55,7 @@ from theodolite.engine.training.rows import (
     class_of,
     count_note,
     good_pairs,
+    is_inference,
     no_contradictions,
     no_pairs,
     no_running_text,
@@ -437,7 +440,7 @@ def _good_pairs(rows: _WholeRows, wanted: ExamplesSpec, folder: Path) -> Example
 
 
 def _inference(rows: _WholeRows, wanted: ExamplesSpec, folder: Path) -> Examples:
-    premises, unlabelled = Premises(), 0
+    premises, unlabelled, labels, ones = Premises(), 0, set[str](), array("q")
 
     def pairs() -> Iterator[list[str]]:
         nonlocal unlabelled
@@ -445,12 +448,18 @@ def _inference(rows: _WholeRows, wanted: ExamplesSpec, folder: Path) -> Examples
             kind = class_of(label, place)
             unlabelled += not kind
             premises.add(premise, kind, position)
+            labels.add(label)
+            if label == POSITIVE:
+                ones.append(position)
             yield [premise, hypothesis]
 
     stored = Rows(pairs(), 2, folder)
     more = count_note(
         unlabelled, "pair without a label was left out", "pairs without a label were left out"
     )
+    if ones and not is_inference(labels):
+        number = min(len(ones), wanted.limit or len(ones))
+        return rows.made(PAIR, number, lambda position: stored[ones[position]], *more, POSITIVES)
     if not wanted.hard_negatives:
         index = np.array(premises.pairs(), np.int64)[: wanted.limit]
         return rows.made(PAIR, len(index), lambda position: stored[index[position]], *more)

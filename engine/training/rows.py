@@ -33,6 +33,9 @@ _BATCH = 1024
 """Rows written at once: each may be a megabyte long."""
 GOOD_SHARE = 0.8
 """Share of the scale from which graded pairs count as positives: 4 and more on a scale to 5."""
+POSITIVE = "1"
+"""The label of two sentences that mean the same, where the labels are not those of NLI."""
+POSITIVES = "Pairs with the label 1 count as positives."
 _CLASSES = {
     "entailment": "e",
     "e": "e",

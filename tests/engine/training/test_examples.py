@@ -230,6 +230,17 @@ _NUMBERS = {"entailment": 0, "neutral": 1, "contradiction": 2, "-": -1}
             [("P", "F"), ("Q", "G")],
             [],
         ),
+        *(  # paraphrases or not: 0 is no entailment
+            (
+                f"{name}.csv",
+                "question1,question2,is_duplicate\na,b,0\nc,d,1\ne,f,0\ng,h,1\n",
+                "sup",
+                {"hard_negatives": name == "duplicates"},
+                [("c", "d"), ("g", "h")],
+                ["label 1 count as positives"],
+            )
+            for name in ("duplicates", "alone")
+        ),
         (
             "graded.tsv",
             tsv(*_GRADED),
