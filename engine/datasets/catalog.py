@@ -36,7 +36,7 @@ from theodolite.engine.datasets import (
 )
 from theodolite.engine.datasets.files import DatasetSource, find
 from theodolite.engine.datasets.tables import Mapping, read
-from theodolite.engine.datasets.types import Dataset, DatasetInfo, Kind, Sentences
+from theodolite.engine.datasets.types import Dataset, DatasetInfo, Kind, Retrieval, Sentences
 from theodolite.engine.errors import UserError, did_you_mean
 from theodolite.engine.mteb import own_tasks
 from theodolite.engine.stamps import stamp
@@ -112,7 +112,7 @@ class Catalog:
         self._corpora = corpora
         self._hub_files = hub_files
         self._kept: OrderedDict[object, Dataset] = OrderedDict()
-        self._distinct: WeakKeyDictionary[Dataset, tuple[builtins.list[str], str]]
+        self._distinct: WeakKeyDictionary[Dataset, dict[bool, tuple[builtins.list[str], str]]]
         self._distinct = WeakKeyDictionary()
         self._folders = Folders()
         self._listed: _Listed | None = None
@@ -191,17 +191,19 @@ class Catalog:
         """
         return self._remember(*self._found(name))
 
-    def sentences(self, name: str) -> tuple[builtins.list[str], str]:
+    def sentences(self, name: str, *, queries: bool = True) -> tuple[builtins.list[str], str]:
         """Return the distinct sentences of a data set in order, and the hash of that list.
 
-        Used for search and display.
+        Used for search and display. Of a retrieval set, `queries` says whether its own count too.
         """
         dataset = self.load(name)
-        known = self._distinct.get(dataset)
-        if known is None:
-            distinct = list(dict.fromkeys(dataset.sentences))
-            known = self._distinct[dataset] = distinct, Sentences(name, distinct).hash
-        return known
+        retrieval = isinstance(dataset, Retrieval) and not queries
+        known = self._distinct.setdefault(dataset, {})
+        if retrieval not in known:
+            texts = dataset.documents.values() if retrieval else dataset.sentences
+            distinct = list(dict.fromkeys(texts))
+            known[retrieval] = distinct, Sentences(name, distinct).hash
+        return known[retrieval]
 
     def every_sentence(self, name: str) -> tuple[builtins.list[str], str]:
         """Return all sentences of a data set, with repetitions, and the hash of that list.

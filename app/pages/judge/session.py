@@ -320,10 +320,10 @@ def retrieve(
             [text for text in dict.fromkeys(texts[i] for i in at) if text != query][: spec.k]
             for query, (at, _) in zip(queries, lists, strict=True)
         ]
-    sentences, _ = workspace.catalog.sentences(spec.collection)
-    documents = set(_material(workspace, spec.collection)[0])
-    among = np.array([i for i, text in enumerate(sentences) if text in documents])
-    limits = Limits(spec.k + 1, among=among)
+    documents, _ = workspace.catalog.sentences(spec.collection, queries=False)
+    limits = Limits(
+        spec.k + 1, among=np.arange(len(documents))
+    )  # exact, also where there is an index
     hits = nearest(workspace, encoder, spec.collection, queries, limits, progress)
     return [
         [hit.sentence for hit in some if hit.sentence != query][: spec.k]

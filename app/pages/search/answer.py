@@ -331,7 +331,7 @@ def _by_text(workspace: Workspace, spec: SearchSpec, way: str, limits: Limits) -
     collection, among = spec.collections[way], limits.among
     find = service.with_words if spec.by == "words" else service.with_pattern
     begun = time.perf_counter()
-    sentences, _ = workspace.catalog.sentences(collection)
+    sentences, _ = workspace.catalog.sentences(collection, queries=False)
     places = range(len(sentences)) if among is None else among.tolist()
     candidates = {i: sentences[i] for i in places}
     labels = service.labels(workspace, collection)

@@ -278,7 +278,7 @@ def rank(
     """
     from theodolite.engine import rankers
 
-    sentences, data_hash = workspace.catalog.sentences(collection)
+    sentences, data_hash = workspace.catalog.sentences(collection, queries=False)
     bound = workspace.bind(rankers.of(workspace.ranker(spec)), collection)
     key = (workspace.store.folder, bound.fingerprint, data_hash)
     index = _ranked.get(key, lambda: bound.index(sentences))
@@ -293,7 +293,7 @@ def rank(
 
 def _open(workspace: Workspace, spec: str, collection: str) -> Searchable:
     """Open a collection with its index, else with the vectors loaded before."""
-    sentences, data_hash = workspace.catalog.sentences(collection)
+    sentences, data_hash = workspace.catalog.sentences(collection, queries=False)
     encoder = workspace.bound(spec, collection)
     key = (workspace.store.folder, encoder.fingerprint, data_hash)
     place = hash_of(KIND, str(FORMAT), encoder.fingerprint, data_hash)
@@ -321,7 +321,7 @@ def make_index(
     from theodolite.engine.search import ann_index
 
     bound = workspace.bound(encoder, dataset)
-    sentences, data_hash = workspace.catalog.sentences(dataset)
+    sentences, data_hash = workspace.catalog.sentences(dataset, queries=False)
     place = hash_of(KIND, str(FORMAT), bound.fingerprint, data_hash)
     if workspace.store.derived.get(place) is not None:
         return
@@ -611,7 +611,7 @@ def labels(workspace: Workspace, collection: str) -> Mapping[int, str]:
     def read() -> dict[int, str]:
         data = workspace.catalog.load(collection)
         if isinstance(data, Retrieval):
-            return _places(data, workspace.catalog.sentences(collection)[0])
+            return _places(data, workspace.catalog.sentences(collection, queries=False)[0])
         held = properties(workspace, collection).get("label", {})
         every: dict[int, str] = {}
         for value, ids in held.items() if len(held) <= MAX_LABELS else ():
@@ -623,13 +623,11 @@ def labels(workspace: Workspace, collection: str) -> Mapping[int, str]:
 
 
 def _places(data: Retrieval, sentences: Sequence[str]) -> dict[int, str]:
-    """Position of a document or chunk -> where it stands first; of a query that it is one."""
+    """Position of a document or chunk -> where it stands first."""
     place = {sentence: i for i, sentence in enumerate(sentences)}
     places: dict[int, str] = {}
     for name, text in data.documents.items():
         at = data.places.get(name)
         where = f"{at.document}, {at.start:,}–{at.stop:,}" if at else name
         places.setdefault(place[text], where)
-    for text in data.queries.values():
-        places.setdefault(place[text], "a query")
     return places
