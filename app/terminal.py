@@ -234,8 +234,11 @@ def _lines() -> Callable[[float, float, str], None]:
         if now < due or not 0 < done < total:
             return
         due = now + LINE_SECONDS
-        left = formats.time_left((now - began) / done * (total - done))
-        say(f"{what}: {done / total:.0%} done, {left}")
+        passed = now - began
+        left = passed / done * (total - done) if done / total > 0.02 or passed > 60.0 else None
+        say(
+            f"{what}: {100 * done / total:.0f} % done, {formats.time_left(left)}".removesuffix(", ")
+        )
 
     return move
 

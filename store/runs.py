@@ -385,11 +385,15 @@ def _count(connection: Any, run_id: str) -> None:
 
 
 def _time_left(connection: Any, run_id: str, now: float) -> None:
-    """Set the time left by the rate since the present worker began; NULL until there is one."""
+    """Set the time left by the rate since the present worker began; NULL until there is one.
+
+    The first hundredths take longer than the others, as a model is loaded.
+    """
     connection.execute(
-        "UPDATE runs SET eta_seconds = CASE WHEN fraction > clock_fraction"
+        "UPDATE runs SET eta_seconds = CASE WHEN fraction - clock_fraction > "
+        "CASE WHEN ? - clock > 60 THEN 0 ELSE 0.02 END"
         " THEN (? - clock) * (1 - fraction) / (fraction - clock_fraction) END WHERE id = ?",
-        [now, run_id],
+        [now, now, run_id],
     )
 
 

@@ -197,13 +197,16 @@ class Catalog:
         Used for search and display. Of a retrieval set, `queries` says whether its own count too.
         """
         dataset = self.load(name)
-        retrieval = isinstance(dataset, Retrieval) and not queries
+        texts: Iterable[str] = dataset.sentences
         known = self._distinct.setdefault(dataset, {})
-        if retrieval not in known:
-            texts = dataset.documents.values() if retrieval else dataset.sentences
+        if isinstance(dataset, Retrieval) and not queries:
+            texts = dataset.documents.values()
+        else:
+            queries = True
+        if queries not in known:
             distinct = list(dict.fromkeys(texts))
-            known[retrieval] = distinct, Sentences(name, distinct).hash
-        return known[retrieval]
+            known[queries] = distinct, Sentences(name, distinct).hash
+        return known[queries]
 
     def every_sentence(self, name: str) -> tuple[builtins.list[str], str]:
         """Return all sentences of a data set, with repetitions, and the hash of that list.

@@ -68,7 +68,10 @@ def test_long_work_tells_a_pipe_how_far_it_is(
     with output.progress_bar("encoding") as move:
         for done in range(5):
             move(done, 4, "encoding topics")
-    assert capsys.readouterr().err == "encoding topics: 25% done, a few seconds left\n"
+    assert capsys.readouterr().err == "encoding topics: 25 % done, a few seconds left\n"
+    with output.progress_bar("encoding") as move:
+        move(1, 100, "encoding topics")  # too early to tell
+    assert capsys.readouterr().err == "encoding topics: 1 % done\n"
 
 
 def test_encode_writes_what_the_ending_says(home: Path) -> None:

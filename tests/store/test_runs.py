@@ -52,6 +52,8 @@ def test_the_same_question_is_not_queued_twice(store: Store, run: str) -> None:
 
 def test_the_course_of_a_run(store: Store, begun: str) -> None:
     """Queued, taken up, unit after unit, over: what failed in part is not done."""
+    assert store.runs.progress(begun, 1, 0.03, "encoding")
+    assert store.runs.get(begun)["eta_seconds"] is None, "too early to tell"
     assert store.runs.progress(begun, 1, 0.5, "encoding")
     assert facts(store, begun, "state total done fraction") == ["running", 2, 0, 0.25]
     assert store.runs.get(begun)["eta_seconds"] is not None

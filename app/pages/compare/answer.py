@@ -590,9 +590,8 @@ def _test(
         now = time.monotonic()
         if done and now - said > QUIET_SECONDS:
             said = now
-            left = formats.time_left((now - began) / done * (len(tasks) - done))
-            text = f"Resampling {task}, {done} of {len(tasks)} tasks done, {left}"
-            yield Working(text, done / len(tasks))
+            left = (now - began) / done * (len(tasks) - done)
+            yield Working(f"Resampling {task}", done / len(tasks), left)
         rows = {name: cells[name, task] for name in spec.encoders if (name, task) in cells}
         tests[task] = on_task(workspace, task, spec.ordered[0], rows)
     return tests
