@@ -265,6 +265,9 @@ def plain_errors(command: Callable[P, R]) -> Callable[P, R]:
             text = f"{type(error).__name__}: {error}".splitlines()[0]
             message = f"An internal error occurred ({text})."
             shown = UserError(message, f"{file} has the details.", code="failed")
+            if isinstance(error, FileNotFoundError | PermissionError) and error.filename:
+                message = f"{error.filename} cannot be opened ({error.strerror})."
+                shown = UserError(message, "Check its path and its permissions.", code="no-file")
             raise _report_error(shown, as_json) from error
 
     return run

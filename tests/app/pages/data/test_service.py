@@ -139,6 +139,21 @@ def test_what_is_doubtful_is_said_when_a_file_is_added(home: Path) -> None:
     assert "lack of a label: 1" in less and "upload:100 - -new" in less
 
 
+@pytest.mark.parametrize("error", [PermissionError, FileNotFoundError])
+def test_a_file_that_cannot_be_opened_is_named(
+    home: Path, monkeypatch: pytest.MonkeyPatch, error: type[OSError]
+) -> None:
+    """One that others may read, or that goes while it is read."""
+
+    def read(*_: object) -> None:
+        raise error(2, "no way in", str(home / "mine.csv"))
+
+    monkeypatch.setattr(tables, "preview", read)
+    (home / "mine.csv").write_text("text\na\n")
+    lines = theodolite("data", "add", str(home / "mine.csv"), code=2)
+    assert "mine.csv cannot be opened (no way in)." in " ".join(lines[-1].split())
+
+
 def test_a_table_is_encoded_by_its_column(home: Path) -> None:
     """Not by its lines, whose first one holds names."""
     file = home / "two.csv"
