@@ -331,7 +331,7 @@ class _Encode:
             distinct = list(dict.fromkeys(texts))
             keys = [sentence_key(text) for text in distinct]
             done = 0
-            for ids in ahead(model.ids, slices([first.prompt + text for text in distinct])):
+            for ids, _ in ahead(model.ids, slices([first.prompt + text for text in distinct])):
                 for source, rows in zip(sources, model.pooled(ids, poolings), strict=True):
                     if np.isfinite(rows).all():  # else its own turn reports the sentence
                         self._cache.put(source.fingerprint, keys[done : done + len(ids)], rows)

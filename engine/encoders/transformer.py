@@ -52,7 +52,6 @@ class Transformer:
 
     Attributes:
         limit: maximum tokens of a text, special tokens included; the rest is cut.
-        truncated: number of texts cut so far.
         probe: what two texts showed; None before it has encoded any.
     """
 
@@ -62,7 +61,6 @@ class Transformer:
         import torch
 
         self.device = torch.device(device)
-        self.truncated = 0
         self.probe: Probe | None = None
         self._budget = TokenBudget(self.device)
         self._label = checkpoint.label
@@ -87,21 +85,18 @@ class Transformer:
             self._backend.no_padding()
             self._backend.enable_truncation(self.limit, direction=self.tokenizer.truncation_side)
 
-    def ids(self, sentences: Sequence[str]) -> list[list[int]]:
-        """Token ids with special tokens, cut to `limit`."""
+    def ids(self, sentences: Sequence[str]) -> tuple[list[list[int]], int]:
+        """Token ids with special tokens, cut to `limit`, and the number of texts that were cut."""
         texts = [clean(s) for s in sentences]
         if self._backend is not None:  # several times faster than the tokenizer's own call
             encodings = self._backend.encode_batch_fast(texts)
-            self.truncated += sum(bool(e.overflowing) for e in encodings)
-            return [e.ids for e in encodings]
+            return [e.ids for e in encodings], sum(bool(e.overflowing) for e in encodings)
         lists = self.tokenizer(texts, truncation=True, max_length=self.limit)["input_ids"]
-        self.truncated += sum(len(row) == self.limit for row in lists)
-        return list(lists)
+        return list(lists), sum(len(row) == self.limit for row in lists)
 
     def try_out(self, label: str, dtype: str) -> None:
         """Encode two texts; see `engine.encoders.probe`."""
-        self.probe = probe(lambda texts: self.pooled(self.ids(texts), ["max"])[0], label, dtype)
-        self.truncated = 0
+        self.probe = probe(lambda texts: self.pooled(self.ids(texts)[0], ["max"])[0], label, dtype)
 
     def pooled(
         self,
@@ -204,7 +199,13 @@ class Transformer:
 
 
 class TransformerSource(Source):
-    """A checkpoint with a pooling."""
+    """A checkpoint with a pooling.
+
+    Attributes:
+        cut: number of texts cut so far.
+    """
+
+    cut = 0
 
     def __init__(
         self,
@@ -240,7 +241,7 @@ class TransformerSource(Source):
         model = self._weights.model
         if model is None or model.probe is None:
             return self._static_warnings
-        cut = (cut_to(model.truncated, model.limit),) if model.truncated else ()
+        cut = (cut_to(self.cut, model.limit),) if self.cut else ()
         return (*self._static_warnings, *model.probe.warnings(self.checkpoint.label), *cut)
 
     @property
@@ -272,7 +273,8 @@ class TransformerSource(Source):
         size = CHUNK if model.device.type == "cpu" else GPU_CHUNK
         prompt = settings.prompt
         texts = [prompt + s for s in sentences] if prompt else sentences
-        for ids in ahead(model.ids, slices(texts, size)):
+        for ids, cut in ahead(model.ids, slices(texts, size)):
+            self.cut += cut
             (rows,) = model.pooled(ids, [settings.pooling], settings.layer, tick)
             yield unit_rows(rows) if settings.normalise else rows
 

@@ -147,8 +147,8 @@ def _enough(data: LabelledSentences, split: str | None) -> tuple[np.ndarray, np.
     kept, _ = frequent(data, split)
     if len(kept) < 2:
         raise UserError(
-            f"{data.name} has {len(kept)} labels with at least {FOLDS} sentences; "
-            "telling labels apart needs two.",
+            f"{data.name} has {'only one' if kept else 'no'} label with at least {FOLDS} "
+            "sentences; telling labels apart needs two.",
             "Check which column was taken for the label.",
             code="too-few",
         )
@@ -203,8 +203,8 @@ def measure_search(data: LabelledSentences, vectors: np.ndarray) -> Measurement:
     n = len(data.labels)
     if n <= NEAREST or len(set(data.labels)) < 2:
         raise UserError(
-            f"{data.name} has {n} sentences and {len(set(data.labels))} labels; precision at "
-            f"{NEAREST} needs more than {NEAREST} sentences and at least two labels.",
+            f"{data.name} has {n} sentences{', all of the same label' * (n > NEAREST)}; precision "
+            f"at {NEAREST} needs more than {NEAREST} sentences and at least two labels.",
             "Choose a larger set of labelled sentences.",
             code="too-few",
         )

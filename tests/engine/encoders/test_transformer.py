@@ -69,7 +69,10 @@ def test_a_text_is_cut_on_the_side_that_the_tokenizer_says(tmp_path):
     folder = edit_config(
         save(tmp_path), "tokenizer_config.json", truncation_side="left", model_max_length=5.0
     )
-    (cut,) = load(f"dir:{folder}?pooling=avg", device="cpu").encode(["on a mat the cat ran"])
+    for pooling in ("max", "avg"):  # each counts its own, also where they share the weights
+        encoder = load(f"dir:{folder}?pooling={pooling}", device="cpu")
+        (cut,) = encoder.encode(["on a mat the cat ran"])
+        assert any("1 text was cut to 5 tokens" in text for text in encoder.warnings)
     close(cut, plainly(folder, "avg", "the cat ran"))
 
 

@@ -120,8 +120,8 @@ def test_rare_labels_are_left_out_and_counted() -> None:
 @pytest.mark.parametrize(
     ("measure", "each", "labels", "named"),
     [
-        (partial(classification.measure, seed=1), 20, 1, "1 labels"),
-        (classification.measure_search, 20, 1, "1 labels"),
+        (partial(classification.measure, seed=1), 20, 1, "one label"),
+        (classification.measure_search, 20, 1, "all of the same label"),
         (classification.measure_search, 5, 2, "10 sentences"),  # ten others are needed
     ],
     ids=["classification", "search", "few sentences"],
