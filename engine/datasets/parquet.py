@@ -218,6 +218,14 @@ def _is_opaque(kind: pa.DataType) -> bool:
 
     if types.is_dictionary(kind):
         kind = kind.value_type
-    text = types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
     number = types.is_primitive(kind) or types.is_decimal(kind) or types.is_null(kind)
-    return not (text or number)
+    return not (is_text(kind) or number)
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether the values of a type are texts, as they are or by their number in a dictionary."""
+    from pyarrow import types
+
+    if types.is_dictionary(kind):
+        kind = kind.value_type
+    return types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)

@@ -344,7 +344,7 @@ def _source(piece: str, spec: str) -> SourceSpec:
     if kind not in SOURCES:
         raise UserError(
             f"Unknown source '{piece}'" + (f" in '{spec}'." if piece != spec else "."),
-            _source_hint(head, kind),
+            "A plus sign in a name is written %2B. " * (piece != spec) + _source_hint(head, kind),
             code="unknown",
         )
     known = SOURCES[kind]

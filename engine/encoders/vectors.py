@@ -246,12 +246,13 @@ def _parquet(path: Path, text: str | None, vector: str | None) -> _Contents:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    from theodolite.engine.datasets.parquet import is_text
+
     try:
         schema = pq.ParquetFile(path).schema_arrow
     except (pa.ArrowException, OSError, ValueError) as error:
         raise _unreadable(path, error) from error
-    is_text = (pa.types.is_string, pa.types.is_large_string)
-    texts = [field.name for field in schema if any(is_kind(field.type) for is_kind in is_text)]
+    texts = [field.name for field in schema if is_text(field.type)]
     lists = [field.name for field in schema if _is_vector(field.type)]
     columns = (
         _column(text, texts, "text", "text", path.name),

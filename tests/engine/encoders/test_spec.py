@@ -57,6 +57,7 @@ def test_a_relative_path_becomes_absolute():
         ("minillm", "minillm", "'minilm'", "unknown"),
         ("bert-base-uncased", "bert-base-uncased", "hf:bert-base-uncased", "unknown"),
         ("minilm + ", "missing", "%2B", "missing"),
+        ("dir:models/a+b", "'b'", "%2B", "unknown"),
         ("minilm:x", "minilm:x", "minilm", "invalid"),
         ("hf:", "hf:", "hf:ID", "invalid"),
         ("random:many", "many", "whole number", "invalid"),

@@ -45,6 +45,13 @@ def write(folder, files):
         {
             "x.parquet": parquet(pa.table({"s": SENTENCES, "v": VECTORS.tolist()}))
         },  # as pandas writes lists
+        *(  # as a category of pandas, and as polars writes text
+            {"x.parquet": parquet(pa.table({"s": text, "v": VECTORS.tolist()}))}
+            for text in (
+                pa.array(SENTENCES).dictionary_encode(),
+                pa.array(SENTENCES, pa.string_view()),
+            )
+        ),
         # The first vector of a sentence counts.
         {
             "x.parquet": parquet(
