@@ -163,11 +163,9 @@ def _drawn(
 
 def _notes(data: LabelledSentences, split: str, labels: int, used: int) -> list[str]:
     notes = []
-    if labels == 1:
-        notes.append(
-            "There is a single label, hence a single cluster: V-measure is 100 whatever "
-            "the encoder."
-        )
+    if labels in (1, used):
+        what = "single label, hence a single cluster" if labels == 1 else "label for each sentence"
+        notes.append(f"There is a {what}: V-measure is 100 whatever the encoder.")
     names = data.splits or [split] * len(data.labels)
     rows = zip(names, data.labels, strict=True)
     without = sum(name == split and not label for name, label in rows)

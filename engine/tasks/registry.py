@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from theodolite.engine import protocols
 from theodolite.engine.datasets import by_rule, chunks, held_out
-from theodolite.engine.datasets.types import ENDINGS, DatasetInfo, Kind
+from theodolite.engine.datasets.types import ENDINGS, HOLDS, TYPES, DatasetInfo, Kind
 from theodolite.engine.errors import UserError, did_you_mean
 from theodolite.engine.given import texts
 from theodolite.engine.mteb import own_tasks, suites
@@ -411,6 +411,14 @@ def _may_be(name: str, kind: Kind, infos: Mapping[str, DatasetInfo]) -> bool:
 
 
 def _unknown(name: str, infos: Mapping[str, DatasetInfo], catalog: Catalog | None) -> UserError:
+    info = infos.get(name)
+    if info and info.kind and not info.problem and (info.no_task or info.kind not in TYPES):
+        own = ", each with a label of its own" if info.kind == "labels" else ""
+        return UserError(
+            f"{name} holds {HOLDS[info.kind]}{own}: no task can be measured on it.",
+            "`theodolite data list` shows the tasks of each data set.",
+            code="wrong-kind",
+        )
     if catalog is not None and _may_be(name, "labels", infos):
         return UserError(
             f"{name!r} holds labelled sentences and can be measured in several ways.",

@@ -173,6 +173,16 @@ def test_clustering(monkeypatch: pytest.MonkeyPatch, labels: int) -> None:
     assert len(set(at_once.examples["seeds"])) > 1
 
 
+@pytest.mark.parametrize("labels", [1, 40])
+def test_a_measure_that_cannot_fail_is_said(labels: int) -> None:
+    """One cluster for all sentences, or one for each."""
+    sentences, names, vectors = clouds(40 // labels, labels)
+    data = LabelledSentences("x", sentences, names)
+    ours = measured("clustering", data, Given(sentences, vectors))
+    assert ours.scores[0].score == pytest.approx(100)
+    assert "100 whatever the encoder" in ours.details["notes"][0]
+
+
 def pairs(n: int) -> tuple[list[str], list[str], np.ndarray, Given]:
     """Pairs of which those labelled 1 are nearer; the first five are the same sentence twice."""
     rng = np.random.default_rng(3)

@@ -84,6 +84,7 @@ def ways(name: str) -> list[str]:
         ("starter-pairs/classify", "unknown", ["starter-pairs/classify"]),
         ("banking77", "ambiguous", ways("banking77")),
         ("starter-topics", "ambiguous", ways("starter-topics")),
+        ("unlabelled/plain", "wrong-kind", ["holds sentences", "no task"]),
     ],
 )
 def test_an_unknown_name_says_close_ones(
@@ -91,7 +92,8 @@ def test_an_unknown_name_says_close_ones(
 ) -> None:
     """Case is no obstacle; the ways to measure a labelled set are all named."""
     with refused(code, *named):
-        tasks.get(name, Catalog(folder.files(tmp_path, RETRIEVAL_AND_LABELS)))
+        plain = {"unlabelled/plain.txt": "A ship.\nA boat.\n"}
+        tasks.get(name, Catalog(folder.files(tmp_path, RETRIEVAL_AND_LABELS | plain)))
 
 
 @pytest.mark.data
