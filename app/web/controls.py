@@ -337,10 +337,12 @@ class _Call:
         place, fills = (self.session, self.notice), self.fills
         changes = {at: parts.encodable(value) for at, value in (answer or {}).items()}
         of, standing, about = _said.get(place, (frozenset(), "", {}))
-        is_over = bool(of & fills) or (self.seen and standing in ("", self.seen))
-        both = about.keys() & self.read.keys()
-        if self.is_check and self.seen is not None and both:
+        is_over = self.seen and standing in ("", self.seen)
+        both = about.keys() & self.read.keys() if self.is_check else ()
+        if both and self.seen is not None:
             is_over = is_over and any(about[box] != self.read[box] for box in both)
+        else:
+            is_over = is_over or bool(of & fills)
         if answer is not None and is_over and not (self._mine and standing == self._mine):
             changes = {self.notice: "", **changes}
         if self.notice in changes:
