@@ -96,12 +96,15 @@ def _with_files(piece: Piece) -> Any:
 
 
 def _rest(parts: Sequence[str | Piece], title: str) -> str:
-    pieces = [part for part in parts if isinstance(part, Piece) and part.value is not None]
-    body = "".join(
-        part if isinstance(part, str) else f'<div data-piece="{pieces.index(part)}"></div>'
-        for part in parts
-        if isinstance(part, str) or part in pieces
-    )
+    pieces: list[Piece] = []
+    html = []
+    for part in parts:
+        if isinstance(part, str):
+            html.append(part)
+        elif part.value is not None:
+            html.append(f'<div data-piece="{len(pieces)}"></div>')
+            pieces.append(part)
+    body = "".join(html)
     names = dict.fromkeys(piece.name for piece in pieces)
     scripts = "".join(
         f"pieces[{json.dumps(name)}] = ({{ element, props, trigger, watch }}) => {{\n"

@@ -8,11 +8,13 @@ from html import unescape
 from pathlib import Path
 
 import pytest
+from markupsafe import Markup
 
 import theodolite as th
 from tests.fakes import reported
 from tests.fakes.command_line import objects, theodolite
 from tests.fakes.reported import HOSTILE, PAIR, body, unpacked
+from theodolite.app.publish.standalone import chart, document
 from theodolite.app.report import markdown
 from theodolite.app.report.file import CAPS, Report, Table, html
 from theodolite.app.workspace import Workspace
@@ -46,6 +48,14 @@ def written(folder: Path, *words: str) -> str:
     for text in (found, re.sub(r"<script>.*?</script>", "", page, flags=re.DOTALL)):
         assert not re.search(r"""(src|href|action)\s*=\s*["']?(https?:)?//|url\(["']?http""", text)
     return found
+
+
+def test_equal_figures_have_a_place_each() -> None:
+    """A figure that is there twice is drawn twice, and what comes after it as well."""
+    parts = [chart("same"), Markup("<p>Between</p>"), chart("same"), chart(None), chart("last")]
+    page = body(document(parts))
+    assert re.findall(r'<div data-piece="(\d)">', page) == ["0", "1", "2"]
+    assert "<p>Between</p>" in page
 
 
 def test_a_comparison_with_its_verdicts_and_numbers(kept: Workspace, home: Path) -> None:
