@@ -109,6 +109,8 @@ def test_only_what_applies_is_asked_and_a_slip_is_said(visitor, place, desk, tmp
     page.locator("#start").click()
     says(page.get_by_role("alert"), "The temperature cannot be 0")
     expect(page.locator("#train input")).to_have_value("upload:harbour")
+    page.get_by_label("Temperature").fill("0.05")
+    expect(page.get_by_role("alert")).to_have_count(0)
     assert desk.store.runs.list(("queued",)) == []
 
 

@@ -178,7 +178,6 @@ class Form(ABC):
         self._plan = parts.static("", elem_id="said")
         self._command = parts.static("", elem_id="command")
         self._go = gr.Button("Start training", variant="primary", elem_id="start", visible=may)
-        self._failure = parts.notice()  # of the button: the form's own must not overwrite it
         self.notice = parts.notice()
         self._examples = web.answer(elem_id="examples")  # last: what comes late must not move Start
         self._started = gr.Textbox(visible="hidden", label="Run", elem_id="started")
@@ -222,7 +221,7 @@ class Form(ABC):
             read = self.reviewed.then
             on(read, self._read, controls, [self._examples], self.notice, **ALWAYS_LAST)
             start = self._go.click
-            on(start, self._start, controls, [self._started], self._failure, **HIDE_PROGRESS)
+            on(start, self._start, controls, [self._started], self.notice, **HIDE_PROGRESS)
         self._started.change(None, self._started, js=FOLLOW)
         declared = controls.declared.values()
         usual = {one.name: one.default for one in declared if one.default not in (None, "")}
