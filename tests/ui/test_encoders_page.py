@@ -4,6 +4,8 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.engine.encoders.models import save_sentence_transformer
+from tests.fakes.stores import starter_store
+from tests.ui.conftest import served_to_visitors
 from tests.ui.steps import says, stays_text
 from theodolite.app.pages.encoders import service
 
@@ -110,3 +112,15 @@ def test_the_settings_of_a_model_are_audited_and_it_is_renamed(visit, workspace,
     expect(page.locator("#encoders")).not_to_contain_text(name)
     page = visit.open("search?encoder=mine")
     says(page.locator("#encoders"), "mine")
+
+
+def test_visitors_of_an_empty_store_are_told_so_alone(visitor, tmp_path):
+    """Not to add one, which they cannot, and nothing of a search that nobody made."""
+    made = starter_store(tmp_path)
+    for name in service.names(made):
+        made.store.encoders.remove(name)
+    with served_to_visitors(made) as address:
+        page = visitor(address).open("encoders")
+        says(page.locator("#encoders"), "No encoders yet")
+        expect(page.get_by_text("No encoder matches")).to_be_hidden()
+        expect(page.locator("#encoders")).not_to_contain_text("Add one")

@@ -96,7 +96,8 @@ def build(workspace: Workspace) -> None:
     def draw(name: str) -> dict[Any, Any]:
         rows = {row["name"]: row for row in service.list_facts(workspace)}
         one = [_card(workspace, rows[name])] if name in rows else []
-        every = _table(workspace, rows) if rows else NO_ENCODER
+        way = "" if workspace.read_only else "Add one above; three come with the starter set."
+        every = _table(workspace, rows) if rows else Nothing("No encoders yet", way)
         mine = name in rows and service.can_be_named(name) and not workspace.read_only
         label = (rows[name]["label"] or "") if mine else ""
         drawn = {card: web.value(one), listing: web.value([every]), checked: ""}
@@ -186,7 +187,6 @@ CHECKS: dict[str, tuple[Any, Any]] = {
     "thresholds": (THRESHOLDS, ThresholdsSpec),
 }
 """Button of an encoder -> the question that it asks."""
-NO_ENCODER = Nothing("No encoders yet", "Add one above; three come with the starter set.")
 
 
 def _table(workspace: Workspace, rows: Mapping[str, dict[str, Any]]) -> Table:

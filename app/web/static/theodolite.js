@@ -327,7 +327,7 @@
       for (const one of part.querySelectorAll("section")) {
         one.hidden = Boolean(one.querySelector("tbody tr") && !one.querySelector("tbody tr:not([hidden])"));
       }
-      document.querySelector(`${place}-none`).hidden = rows.some((row) => !row.hidden);
+      document.querySelector(`${place}-none`).hidden = !wanted.length || rows.some((row) => !row.hidden);
     },
 
     // Write controls to the address. Lists repeat their name, and so may controls; empty and default
