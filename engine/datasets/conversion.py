@@ -1,6 +1,6 @@
 """What people bring as readers expect it: an Excel sheet as CSV, text of any encoding as UTF-8.
 
-Text is converted if it is certain to be Windows-1252, of which Latin-1 is a part, or UTF-16; text
+Text is converted if it looks like Windows-1252, of which Latin-1 is a part, or UTF-16; text
 of other scripts may be any of dozens of encodings, and its reader says what to do.
 """
 
@@ -62,7 +62,9 @@ def convert(file: Path, folder: Path, sheet: str = "") -> Converted:
     ):
         while piece := text.read(_PIECE):
             out.write(piece)
-    return Converted(target, f"{file.name} was read as {_NAMES.get(encoding, 'UTF-16')}.")
+    # Polish or Turkish in an encoding of its own may pass for a text in this one.
+    doubt = " If letters look wrong, save it as UTF-8." if encoding in _NAMES else ""
+    return Converted(target, f"{file.name} was read as {_NAMES.get(encoding, 'UTF-16')}.{doubt}")
 
 
 def _encoding(file: Path) -> str | None:
