@@ -10,7 +10,7 @@ from typing import Any
 
 from theodolite.engine.encoders.spec import EncoderSpec, SourceSpec
 from theodolite.engine.errors import UserError
-from theodolite.engine.training.base_spec import BaseSpec, short
+from theodolite.engine.training.base_spec import BaseSpec, settings as settings_of, short, written
 from theodolite.engine.training.events import Finished, against_base, headline
 from theodolite.engine.training.spec import Pooling, TrainSpec
 
@@ -146,7 +146,9 @@ def card(record: Record, dim: int, pooling: Pooling) -> str:
         f"{code(record.data_hash)}.",
         "\n".join(f"- {plain(note)}" for note in record.notes),
         "## Training",
-        f"{WHY.get(record.why, record.why)} {record.steps:,} updates in {record.seconds:,.0f} "
+        f"Computed in {record.seconds:,.0f} seconds, without updates."
+        if spec.objective == "static"
+        else f"{WHY.get(record.why, record.why)} {record.steps:,} updates in {record.seconds:,.0f} "
         f"seconds; the weights are those after update {record.best_step:,}.",
         settings(spec, ("base", "train", "out", "name")),
         "The same again:",
@@ -166,7 +168,9 @@ def _front(spec: TrainSpec) -> str:
     # Only what is certainly an id of the hub, which needs no escaping.
     if spec.base.startswith("hf:") and re.fullmatch(r"[\w.-]+(/[\w.-]+)?", base):
         lines.append(f'base_model: "{base}"')
-    tags = ["sentence-transformers", "feature-extraction", "sentence-similarity", "simcse"]
+    tags = ["sentence-transformers", "feature-extraction", "sentence-similarity"]
+    if "SimCSE" in OBJECTIVES[spec.objective]:
+        tags.append("simcse")
     return "\n".join(["---", *lines, "tags:", *(f"- {tag}" for tag in tags), "---"])
 
 
@@ -204,11 +208,14 @@ def _plainly(spec: TrainSpec) -> str:
 
 
 def settings(spec: BaseSpec, aside: Collection[str]) -> str:
-    """A table of the fields of a spec, except those in `aside`."""
+    """A table of the settings that a spec reads, except those in `aside`."""
+    kind: Any = type(spec)
+    values = spec.relative_paths().to_dict()
+    typed = {k: v if isinstance(v, bool | list) else written(v) for k, v in values.items()}
     rows = [
-        (code(name), code(value))
-        for name, value in spec.relative_paths().to_dict().items()
-        if name not in ("version", *aside)
+        (code(name), code(values[name]))
+        for name, setting in settings_of(kind).items()
+        if name not in aside and spec.applies(setting, typed)
     ]
     return table(("setting", "value"), rows)
 

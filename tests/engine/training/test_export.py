@@ -237,6 +237,19 @@ def test_a_whole_path_is_told_by_its_last_part(source, told):
     assert relative_path(source) == told
 
 
+@pytest.mark.parametrize(
+    ("objective", "told", "untold"),
+    [
+        ("unsup", ["- simcse", "`temperature`"], ["`mlm_probability`", "`loss`", "`dims`"]),
+        ("mlm", ["`mlm_probability`", "7 updates in"], ["- simcse", "`temperature`"]),
+        ("static", ["`dims`", "without updates"], ["- simcse", "`batch_size`", " updates in "]),
+    ],
+)
+def test_the_card_claims_only_what_the_training_did(objective, told, untold):
+    text = card(Record(TrainSpec(objective, "minilm", "a.txt", "out"), "ab", 9, steps=7), 32, "avg")
+    assert [words for words in (*told, *untold) if words in text] == told
+
+
 def test_names_cannot_break_the_card(folders, tmp_path):
     """Text of files and folders is no Markdown and no HTML."""
     model = trained(folders["bert"], tmp_path / "<i>*x*")
