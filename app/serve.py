@@ -171,7 +171,8 @@ def serve(
             emit_json({"event": "ready", "url": pages.local_url, "share": pages.share_url})
         else:
             end = "Close its window or press Ctrl+C to stop it" if window else "Stop it with Ctrl+C"
-            say(f"Theodolite is at {pages.local_url}   {end}; runs continue next time.")
+            runs = "" if workspace.read_only else "; runs continue next time"
+            say(f"Theodolite is at {pages.local_url}   {end}{runs}.")
         _stay(workspace, pages, browser, fleet=bool(fleet))
 
 

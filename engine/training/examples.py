@@ -157,7 +157,7 @@ def examples_of(spec: TrainSpec, catalog: Catalog, folder: Path) -> Examples:
 def names_of(train: str) -> list[str]:
     """The files and data sets that training data consist of: several have commas between."""
     several = [part.strip() for part in train.split(",") if part.strip()]
-    return [train] if len(several) < 2 or expand(train).is_file() else several
+    return [train] if not several or expand(train).is_file() else several
 
 
 def absolute(train: str) -> str:
