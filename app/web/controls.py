@@ -306,9 +306,9 @@ def poll(
 
 
 _MOST_NOTICES = 10_000
-_said: dict[tuple[str | None, Any], tuple[Set[Any], str, Mapping[Any, str]]] = {}
+_said: dict[tuple[str | None, Any], tuple[Set[Any], str, Mapping[Any, int]]] = {}
 """(session of a tab, notice) -> what an event said there: the components that it was to fill, the
-words, and the values that it read."""
+words, and hashes of the values that it read."""
 
 
 @dataclass
@@ -320,7 +320,7 @@ class _Call:
         session: the tab.
         fills: the components that the handler fills.
         seen: what the notice showed when a person caused the event; None if nobody did.
-        read: component -> its value, as text.
+        read: component -> a hash of its value.
         is_check: whether it is called as a control changes.
     """
 
@@ -328,7 +328,7 @@ class _Call:
     session: str | None
     fills: Set[Any]
     seen: Any
-    read: Mapping[Any, str]
+    read: Mapping[Any, int]
     is_check: bool
     _mine = ""
 
@@ -392,7 +392,7 @@ def with_notice(
         request: gr.Request, event: gr.EventData, seen: Any, *args: Any
     ) -> Iterator[dict[Any, Any]]:
         by_itself = is_next or _happens_by_itself(event.target)
-        read = dict(zip(reads, map(repr, args), strict=False))
+        read = {box: hash(repr(value)) for box, value in zip(reads, args, strict=False)}
         caused = None if by_itself else seen or ""
         call = _Call(notice, request.session_hash, fills, caused, read, is_check)
         try:

@@ -61,17 +61,22 @@ def bar(title: str, about: str = "") -> Iterator[gr.Row]:
 
     Args:
         title: title of the page, its only `h1`. Plain text.
-        about: purpose of the page, behind a question mark; where encoders are chosen, also how they
-            are written. Plain text.
+        about: purpose of the page, behind a question mark with links to its documentation; where
+            encoders are chosen, also to how they are written. Plain text.
     """
     import gradio as gr
+    from gradio.context import Context
 
+    from theodolite.app.web import docs
+
+    page = f"pages/{(Context.root_block and Context.root_block.current_page) or 'overview'}"
+    links = {"More about this page": page} if (docs.FOLDER / f"{page}.md").is_file() else {}
     with gr.Row(elem_classes=["t-first"]) as row:
-        head = static(header(title, about))
+        head = static(header(title, about, links))
         yield row
     labels = [str(getattr(box, "label", "")).lower() for box in _inside(row)]
     if any("encoder" in label or label == "spec" for label in labels):
-        head.value = header(title, about, encoders=True)
+        head.value = header(title, about, {**links, "How encoders are written": "encoders"})
 
 
 def _inside(block: Any) -> Iterator[Any]:
@@ -80,12 +85,14 @@ def _inside(block: Any) -> Iterator[Any]:
         yield from _inside(child)
 
 
-def header(title: str, about: str = "", *, encoders: bool = False) -> str:
-    """The title of a page; behind a question mark its purpose, and how encoders are written."""
+def header(title: str, about: str = "", links: Mapping[str, str] | None = None) -> str:
+    """The title of a page; behind a question mark its purpose, and pages of the documentation."""
     help_ = ""
     if about:
-        docs = '<a href="./theodolite/docs/encoders" target="_blank">How encoders are written</a>'
-        more = f" {docs}" if encoders else ""
+        more = "".join(
+            f' <a href="./theodolite/docs/{at}" target="_blank">{text}</a>'
+            for text, at in (links or {}).items()
+        )
         help_ = (
             '<details class="t-about"><summary aria-label="About this page">?</summary>'
             f"<p>{escape(about)}{more}</p></details>"

@@ -125,11 +125,12 @@ def answer(workspace: Workspace, values: Values) -> Iterator[Sequence[Block]]:
     elif waiting(workspace):
         yield [AWAITED]
     else:
-        hint = (
-            "Choose encoders and tasks; results appear here as they are computed. To add results "
-            "published by others in MTEB's layout, use Published results, or theodolite results "
-            "import FOLDER."
-        )
+        hint = "They appear here as encoders are evaluated."
+        if not workspace.read_only:
+            hint += (
+                " To add results published by others in MTEB's layout, use Published results, or "
+                "theodolite results import FOLDER."
+            )
         yield [Nothing("No results yet", hint, Link("Evaluate", "evaluate"))]
 
 

@@ -200,7 +200,7 @@ def headline(columns: Sequence[HeatmapColumn], rows: Sequence[HeatmapRow]) -> li
     when the last one arrives.
     """
     if not columns:
-        hint = "Choose encoders and tasks; the scores appear here as they are computed."
+        hint = "Scores appear here as encoders are evaluated."
         return [Nothing("No results yet", hint, Link("Evaluate", "evaluate"))]
     tasks = [column.key for column in columns if column.kind == "task"]
     own = [row for row in rows if not row.published]
