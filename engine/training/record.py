@@ -178,8 +178,12 @@ def _usage(spec: TrainSpec) -> str:
     example = (
         "from sentence_transformers import SentenceTransformer\n\n"
         'model = SentenceTransformer("FOLDER")\n'
-        'vectors = model.encode(["A sentence.", "Another one."])'
     )
+    if len(set(spec.column_prompts)) > 1:
+        example += 'queries = model.encode_query(["A question?"])\n'
+        example += 'documents = model.encode_document(["A sentence.", "Another one."])'
+    else:
+        example += 'vectors = model.encode(["A sentence.", "Another one."])'
     return "## Use\n\n" + code_block(example, "python") + "\n\n" + _plainly(spec)
 
 

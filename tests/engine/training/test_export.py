@@ -124,6 +124,8 @@ def test_prompts_are_read_by_sentence_transformers(
     assert list(model.column_prompts) == columns
     ours = load(write(model, record_of(model)), device="cpu")
     peer = SentenceTransformer(str(tmp_path / "out"), device="cpu")
+    of_sides = "encode_query(" in (tmp_path / "out" / "README.md").read_text()
+    assert of_sides is (len({*columns}) > 1 and prompts != "base")
     for encode, prompt in (
         (peer.encode_query, query),
         (peer.encode_document, document),
