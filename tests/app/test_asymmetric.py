@@ -16,7 +16,6 @@ from sentence_transformers import SentenceTransformer
 from tests.engine.encoders.models import WORDS, save_sentence_transformer
 from tests.fakes import folder as data_folder
 from tests.fakes.command_line import objects, theodolite
-from theodolite.app import vectors
 from theodolite.app.pages.evaluate.results import evaluate_one
 from theodolite.app.pages.search import service as search
 from theodolite.app.workspace import Workspace
@@ -130,11 +129,12 @@ def test_a_search_in_the_corpus_asks_as_the_task_does(
     """The first hits of a query are those that its score was computed of."""
     spec = f"dir:{folder}?{options}"
     similar = cosines(folder, SAID["query_prompt"], SAID["prompt"])[0]
-    sentences, _ = workspace.catalog.sentences("ranked")
     (hits,) = search.nearest(workspace, spec, "ranked", [QUERIES["q0"]], search.Limits(72))
-    by_text = {sentences[hit.index]: hit.cosine for hit in hits}
+    by_text = {hit.sentence: hit.cosine for hit in hits}
     np.testing.assert_allclose([by_text[text] for text in DOCUMENTS.values()], similar, atol=1e-5)
-    assert vectors.missing(workspace, spec, "ranked") == 0
+    assert by_text.keys() == {*DOCUMENTS.values()} and not search.why_incomplete(
+        workspace, spec, "ranked"
+    )
 
 
 @pytest.mark.parametrize("name", METRICS)
