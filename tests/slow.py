@@ -20,7 +20,7 @@ import pytest
 
 LIST = Path(__file__).with_name("slow.txt")
 """Tests without their parameters, and files whose tests are all slow."""
-BUDGET = 42.0
+BUDGET = 36.0
 """Seconds of processor time for quick tests and their fixtures, beside collecting them."""
 
 
