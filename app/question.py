@@ -143,9 +143,13 @@ class Answer:
         Args:
             spreadsheet: put an apostrophe before text that a spreadsheet would take for a formula.
         """
-        table, rows = self.to_pandas(), self.rows()
-        for name in table.select_dtypes("float"):
-            if {type(row.get(name)) for row in rows} == {int, type(None)}:  # pandas has made floats
+        table = self.to_pandas()
+        # Of whole numbers, some of them missing, pandas has made floats. Of a map rows are costly.
+        floats = table.select_dtypes("float")
+        whole = [name for name in floats if floats[name].hasnans and not (floats[name] % 1).any()]
+        rows = self.rows() if whole else []
+        for name in whole:
+            if {type(row.get(name)) for row in rows} == {int, type(None)}:
                 table[name] = table[name].astype("Int64")
         if spreadsheet:
             table = table.map(

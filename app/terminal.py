@@ -262,12 +262,13 @@ def plain_errors(command: Callable[P, R]) -> Callable[P, R]:
             raise
         except Exception as error:
             log.exception("%s failed", command.__name__)
-            text = f"{type(error).__name__}: {error}".splitlines()[0]
-            message = f"An internal error occurred ({text})."
-            shown = UserError(message, f"{file} has the details.", code="failed")
             if isinstance(error, FileNotFoundError | PermissionError) and error.filename:
                 message = f"{error.filename} cannot be opened ({error.strerror})."
                 shown = UserError(message, "Check its path and its permissions.", code="no-file")
+            else:
+                text = f"{type(error).__name__}: {error}".splitlines()[0]
+                message = f"An internal error occurred ({text})."
+                shown = UserError(message, f"{file} has the details.", code="failed")
             raise _report_error(shown, as_json) from error
 
     return run

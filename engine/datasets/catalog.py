@@ -197,16 +197,13 @@ class Catalog:
         Used for search and display. Of a retrieval set, `queries` says whether its own count too.
         """
         dataset = self.load(name)
-        texts: Iterable[str] = dataset.sentences
-        known = self._distinct.setdefault(dataset, {})
-        if isinstance(dataset, Retrieval) and not queries:
-            texts = dataset.documents.values()
-        else:
-            queries = True
-        if queries not in known:
+        documents = dataset.documents if isinstance(dataset, Retrieval) and not queries else None
+        known, whole = self._distinct.setdefault(dataset, {}), documents is None
+        if whole not in known:
+            texts = dataset.sentences if documents is None else documents.values()
             distinct = list(dict.fromkeys(texts))
-            known[queries] = distinct, Sentences(name, distinct).hash
-        return known[queries]
+            known[whole] = distinct, Sentences(name, distinct).hash
+        return known[whole]
 
     def every_sentence(self, name: str) -> tuple[builtins.list[str], str]:
         """Return all sentences of a data set, with repetitions, and the hash of that list.

@@ -94,9 +94,11 @@ class Transformer:
         lists = self.tokenizer(texts, truncation=True, max_length=self.limit)["input_ids"]
         return list(lists), sum(len(row) == self.limit for row in lists)
 
-    def try_out(self, label: str, dtype: str) -> None:
+    def try_out(self, dtype: str) -> None:
         """Encode two texts; see `engine.encoders.probe`."""
-        self.probe = probe(lambda texts: self.pooled(self.ids(texts)[0], ["max"])[0], label, dtype)
+        self.probe = probe(
+            lambda texts: self.pooled(self.ids(texts)[0], ["max"])[0], self._label, dtype
+        )
 
     def pooled(
         self,
@@ -269,7 +271,7 @@ class TransformerSource(Source):
         """See `Source.watched`."""
         model, settings = self.transformer, self.settings
         if model.probe is None:
-            model.try_out(self.checkpoint.label, self._dtype)
+            model.try_out(self._dtype)
         size = CHUNK if model.device.type == "cpu" else GPU_CHUNK
         prompt = settings.prompt
         texts = [prompt + s for s in sentences] if prompt else sentences

@@ -321,9 +321,8 @@ def retrieve(
             for query, (at, _) in zip(queries, lists, strict=True)
         ]
     documents, _ = workspace.catalog.sentences(spec.collection, queries=False)
-    limits = Limits(
-        spec.k + 1, among=np.arange(len(documents))
-    )  # exact, also where there is an index
+    everywhere = np.arange(len(documents))  # exact, also where there is an index
+    limits = Limits(spec.k + 1, among=everywhere)
     hits = nearest(workspace, encoder, spec.collection, queries, limits, progress)
     return [
         [hit.sentence for hit in some if hit.sentence != query][: spec.k]
