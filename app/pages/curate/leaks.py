@@ -286,7 +286,8 @@ class Leaks(Answer):
 
 def answer(workspace: Workspace, spec: LeaksSpec, do: Do) -> Iterator[Leaks]:
     """Yield what is stored of the search in the training data that the files and MTEB name."""
-    training_data.look_up(workspace, [spec.encoder])  # seconds, once
+    spec.validate(workspace)  # before what takes seconds
+    training_data.look_up(workspace, [spec.encoder])
     job, names = spec.resolve(workspace), known(workspace, spec.encoder)
     if job.trained_on and not job.is_stored(workspace):
         do(job)
