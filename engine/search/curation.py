@@ -151,7 +151,7 @@ def typical(vectors: np.ndarray) -> Ranked:
     rows = unit_rows(vectors)
     centre = rows.mean(axis=0, dtype=np.float64)
     length = np.linalg.norm(centre)
-    cosines = rows @ (centre / (length or 1.0)).astype(np.float32)
+    cosines = np.clip(rows @ (centre / (length or 1.0)).astype(np.float32), -1.0, 1.0)
     ranked = _rank(-cosines)
     return Ranked(ranked.ids, -ranked.scores)
 
@@ -189,8 +189,9 @@ def leaks(
     same = exact_twins(new, seen)
     exact = same >= 0
     twins[exact] = same[exact]
-    pairs = unit_rows(new_vectors[exact]), unit_rows(seen_vectors[same[exact]])
-    cosines[exact] = np.einsum("ij,ij->i", *pairs)
+    # Rounded as float32, the cosine of equal vectors may be above 1.
+    own, twin = unit_rows(new_vectors[exact]), unit_rows(seen_vectors[same[exact]])
+    cosines[exact] = np.clip(np.einsum("ij,ij->i", own, twin), -1.0, 1.0)
     rows = np.flatnonzero(exact | (np.round(cosines, 6) >= threshold))
     order = rows[np.lexsort((rows, -cosines[rows], ~exact[rows]))]
     return Leaks(order, twins[order], cosines[order], exact[order])
@@ -198,8 +199,6 @@ def leaks(
 
 def _groups_of(label: np.ndarray, closest: np.ndarray) -> Groups:
     """Groups of at least two, the largest first, then by their first sentence."""
-    if not len(label):
-        return Groups(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32))
     _, first, number, sizes = np.unique(
         label, return_index=True, return_inverse=True, return_counts=True
     )

@@ -15,7 +15,13 @@ from statistics import NormalDist
 import numpy as np
 
 from theodolite.engine.stats.bootstrap import Sample, resample_all
-from theodolite.engine.stats.significance import LEVEL, ROUNDING, interval, reach
+from theodolite.engine.stats.significance import (
+    LEVEL,
+    ROUNDING,
+    interval,
+    reach,
+    sums_of_clusters,
+)
 
 RESAMPLES = 2000
 REFIT = 0.5
@@ -81,17 +87,15 @@ def choose(samples: Mapping[str, Sample], refit: float = 0.0, seed: int = 0) -> 
         refit: `REFIT` if the values are of classifiers trained in folds, else 0.
         seed: of the resamples.
     """
-    names = list(samples)
-    scores, noise, units = _resample(list(samples.values()), refit, seed)
+    names, given = list(samples), list(samples.values())
+    scores, noise, units = _resample(given, refit, seed)
     order = sorted(range(len(names)), key=lambda i: (math.isnan(scores[i]), -scores[i]))
     best, pairs = order[0], list(combinations(range(len(names)), 2))
-    sample = samples[names[best]]
-    least = _least(sample, units)
-    differences = [_difference(scores, noise, least, *pair) for pair in pairs]
-    critical = _critical(differences, sample, units)
+    differences = [_difference(scores, noise, given, units, *pair) for pair in pairs]
+    critical = _critical(differences, given[best], units)
     apart = {
         frozenset((names[i], names[j]))
-        for (i, j), (delta, error, _) in zip(pairs, differences, strict=True)
+        for (i, j), (delta, error, *_) in zip(pairs, differences, strict=True)
         if abs(delta) > critical * error + ROUNDING
     }
     by_pair = dict(zip(pairs, differences, strict=True))
@@ -107,9 +111,7 @@ def choose(samples: Mapping[str, Sample], refit: float = 0.0, seed: int = 0) -> 
         },
         max(0.0, float(np.nanmean(noise[first, np.arange(noise.shape[1])]))),
         {
-            names[i]: _behind(
-                *by_pair[pair][:2], -1 if pair[0] == best else 1, critical, sample, least
-            )
+            names[i]: _behind(by_pair[pair], -1 if pair[0] == best else 1, critical, given[best])
             for i, pair in others.items()
         },
         frozenset(apart),
@@ -131,18 +133,19 @@ def behind(
         refit: see `choose`.
         seed: of the resamples.
     """
-    scores, noise, units = _resample([best, *others.values()], refit, seed)
-    least = _least(best, units)
-    differences = [_difference(scores, noise, least, i, 0) for i in range(1, len(scores))]
+    given = [best, *others.values()]
+    scores, noise, units = _resample(given, refit, seed)
+    differences = [_difference(scores, noise, given, units, i, 0) for i in range(1, len(given))]
     critical = _critical(differences, best, units)
     return {
-        name: _behind(delta, error, 1, critical, best, least)
-        for name, (delta, error, _) in zip(others, differences, strict=True)
+        name: _behind(found, 1, critical, best)
+        for name, found in zip(others, differences, strict=True)
     }
 
 
-_Difference = tuple[float, float, np.ndarray]
-"""A difference in points, its standard error, and its studentised deviations on the resamples."""
+_Difference = tuple[float, float, float, np.ndarray]
+"""A difference in points, its standard error, the part of that which is `_least`, and its
+studentised deviations on the resamples."""
 
 
 def _resample(
@@ -157,21 +160,32 @@ def _resample(
     return np.array([one.statistic for one in drawn]), noise, drawn[0].units
 
 
-def _least(sample: Sample, units: float) -> float:
+def _least(a: Sample, b: Sample, units: float) -> float:
     """The least standard error of a difference of means, in points.
 
     On few examples two encoders may agree on all by chance. As in Agresti's and Min's interval
-    (2005, Statistics in Medicine 24), one more counts on which either is better.
+    (2005, Statistics in Medicine 24), one more counts on which either is better. How much better it
+    is, is the root mean square of those that differ and one that is right for one alone: of answers
+    that are right or wrong 1, of graded scores the less the more of them differ.
     """
-    return 100.0 * math.sqrt(2.0) / units if sample.gold is None else 0.0
+    if a.gold is not None:
+        return 0.0
+    apart = a.plain - b.plain
+    if a.clusters is not None:
+        apart = sums_of_clusters(apart, a.clusters) * units / len(apart)
+    differ = apart[np.abs(apart) > ROUNDING]
+    square = (float(differ @ differ) + 1.0) / (len(differ) + 1)
+    return 100.0 * math.sqrt(2.0 * square) / units
 
 
-def _difference(scores: np.ndarray, noise: np.ndarray, least: float, a: int, b: int) -> _Difference:
+def _difference(
+    scores: np.ndarray, noise: np.ndarray, samples: Sequence[Sample], units: float, a: int, b: int
+) -> _Difference:
     """A minus B."""
-    apart = noise[a] - noise[b]
+    apart, least = noise[a] - noise[b], _least(samples[a], samples[b], units)
     spread = float(apart.std())
     studentised = apart / spread if spread > ROUNDING else np.zeros_like(apart)
-    return float(scores[a] - scores[b]), math.hypot(spread, least), studentised
+    return float(scores[a] - scores[b]), math.hypot(spread, least), least, studentised
 
 
 def _critical(differences: Sequence[_Difference], sample: Sample, units: float) -> float:
@@ -181,21 +195,18 @@ def _critical(differences: Sequence[_Difference], sample: Sample, units: float) 
     far out in Student's t-distribution. For means, `_least` sees to that.
     """
     normal = NormalDist()
-    critical = normal.inv_cdf((1.0 + LEVEL) / 2.0)
-    if differences:
-        largest = np.max([np.abs(studentised) for *_, studentised in differences], axis=0)
-        critical = max(critical, float(np.percentile(largest, 100.0 * LEVEL)))
+    every = [np.abs(studentised) for *_, studentised in differences] or [np.zeros(1)]
+    largest = float(np.percentile(np.max(every, axis=0), 100.0 * LEVEL))
+    critical = max(normal.inv_cdf((1.0 + LEVEL) / 2.0), largest)
     if sample.gold is None or sample.clusters is None:
         return critical
     return reach([units], 2.0 * normal.cdf(critical) - 1.0)
 
 
-def _behind(
-    delta: float, error: float, sign: int, critical: float, sample: Sample, least: float
-) -> Behind:
-    middle, half = sign * delta, critical * error
-    low, high = middle - half, middle + half
-    return Behind(middle, low, high, error, critical, len(sample.values), least)
+def _behind(found: _Difference, sign: int, critical: float, sample: Sample) -> Behind:
+    delta, error, least, _ = found
+    low, high = sign * delta - critical * error, sign * delta + critical * error
+    return Behind(sign * delta, low, high, error, critical, len(sample.values), least)
 
 
 def _within_bounds(

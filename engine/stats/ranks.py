@@ -101,11 +101,6 @@ def rank(values: np.ndarray) -> np.ndarray:
     return np.stack([1 + (values > mine).sum(axis=0) for mine in values])
 
 
-def rank_by_name(scores: Mapping[str, float]) -> dict[str, int]:
-    """The same by name."""
-    return dict(zip(scores, rank(np.array([*scores.values()])).tolist(), strict=True))
-
-
 def borda(scores: np.ndarray) -> np.ndarray:
     """Points of each row, float64 (encoders,): n - rank on every task, n being all encoders.
 

@@ -251,12 +251,12 @@ def mcnemar(a: np.ndarray, b: np.ndarray, clusters: np.ndarray | None = None) ->
     only_a, only_b = (right & ~other).sum(axis=-1), (other & ~right).sum(axis=-1)
     if clusters is None:
         return _mid_p(only_a, only_b)
-    leads = _sums(right.astype(np.float64) - other, clusters)
+    leads = sums_of_clusters(right.astype(np.float64) - other, clusters)
     squares = (leads**2).sum(axis=-1) - (clusters.ndim - 1) * (only_a + only_b)
     return _clustered_mid_p(only_a, only_b, squares)
 
 
-def _sums(values: np.ndarray, clusters: np.ndarray) -> np.ndarray:
+def sums_of_clusters(values: np.ndarray, clusters: np.ndarray) -> np.ndarray:
     """Sums over the examples of each cluster: float64 (..., clusters).
 
     If examples are in two, their squares count each example once too often (Cameron, Gelbach,
@@ -314,8 +314,8 @@ def pairwise(suites: Sequence[Sequence[Resampled]]) -> np.ndarray:
     errors = np.sqrt(np.maximum(variances[:, None] + variances - 2.0 * products, 0.0))
     for one in some:
         errors[one] = errors[:, one] = deviations(draws - draws[one])
-    units = [part.units for part in suites[0]]
-    return p_values(means[:, None] - means, errors, units, _variances_by_luck(suites))
+    apart, units = means[:, None] - means, [part.units for part in suites[0]]
+    return p_values(apart, errors, units, _variances_by_luck(suites))
 
 
 def pairwise_mcnemar(right: np.ndarray, clusters: np.ndarray | None = None) -> np.ndarray:
@@ -332,7 +332,7 @@ def pairwise_mcnemar(right: np.ndarray, clusters: np.ndarray | None = None) -> n
     if clusters is None:
         p[a, b] = p[b, a] = _mid_p(alone[a, b], alone[b, a])
         return p
-    sums = _sums(correct, clusters)
+    sums = sums_of_clusters(correct, clusters)
     products = sums @ sums.T
     squares = np.diag(products)[a] + np.diag(products)[b] - 2.0 * products[a, b]
     squares -= (clusters.ndim - 1) * (alone[a, b] + alone[b, a])

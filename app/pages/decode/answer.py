@@ -511,7 +511,9 @@ def interpolate(
         near = real.around(points, search.Limits(spec.near))
     again = opened.encoder.encode([one.sentence for one in results])
     # float32 (steps, 4): cosines to the ends, 0 for a zero vector
-    cosines = np.hstack([unit_rows(rows) @ unit_rows(vectors).T for rows in (again, points)])
+    cosines = np.clip(
+        np.hstack([unit_rows(rows) @ unit_rows(vectors).T for rows in (again, points)]), -1.0, 1.0
+    )
     steps = [
         Step(place / (spec.steps - 1), result, *four, near=tuple(hits))  # type: ignore[misc]
         for place, (result, four, hits) in enumerate(

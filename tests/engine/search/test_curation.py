@@ -77,6 +77,8 @@ def test_leaks_by_hand() -> None:
     columns = [of.tolist() for of in (found.ids, found.twins, found.exact)]
     assert columns == [[0, 3, 1], [0, 2, 1], [True, True, False]]
     np.testing.assert_allclose(found.cosines, [1 / 1.01**0.5, 0, 1 / 1.01**0.5], atol=1e-6)
+    words, rows = [*map(str, range(99))], RNG.normal(size=(99, 300)).astype(np.float32)
+    assert curation.leaks(words, rows, words, rows, 0.9).cosines.max() <= 1.0
     assert curation.exact_twins(["?!", "...", "a"], ["A.", "..."]).tolist() == [-1, 1, 0]
 
 

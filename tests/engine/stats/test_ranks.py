@@ -10,7 +10,7 @@ from scipy.stats import rankdata
 from tests.engine.samples import resample
 from theodolite.engine.stats.bootstrap import Resampled, Sample
 from theodolite.engine.stats.ranking import Span, at_cutoffs, of_passages, order
-from theodolite.engine.stats.ranks import borda, rank, rank_by_name, rank_intervals
+from theodolite.engine.stats.ranks import borda, rank, rank_intervals
 
 
 def suite(*tasks: Sequence[int] | np.ndarray, resamples: int = 200) -> list[Resampled]:
@@ -57,8 +57,8 @@ def test_what_cannot_be_ranked() -> None:
             rank_intervals(scores, over_tasks=False)
     # A correlation of equal values is no number; with no resample left, any rank may be.
     nothing = [Resampled(50.0, np.full(3, np.nan), 2)]
-    rows = rank_intervals({"a": nothing, "b": nothing}, over_tasks=False)
-    assert [(row.low, row.high) for row in rows] == [(1, 2), (1, 2)]
+    for row in rank_intervals({"a": nothing, "b": nothing}, over_tasks=False):
+        assert (row.low, row.high) == (1, 2)
 
 
 def test_borda_by_hand() -> None:
@@ -69,7 +69,6 @@ def test_borda_by_hand() -> None:
     scores = np.array([[90.0, 80.0, 70.0], [80.0, 80.0, 75.0], [70.0, 60.0, np.nan]])
     points = borda(scores)
     assert (points.tolist(), rank(points).tolist()) == ([4.5, 4.5, 0.0], [1, 1, 3])
-    assert rank_by_name({"a": 1.0, "b": 3.0, "c": 3.0}) == {"a": 3, "b": 1, "c": 1}
 
 
 def test_borda_ranks_as_mteb_does(rng: np.random.Generator) -> None:

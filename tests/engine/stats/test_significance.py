@@ -186,8 +186,6 @@ def test_many_encoders_can_still_differ(k: int) -> None:
     """Holm's correction over 55 or 435 pairs needs p-values that no share of 2,000 draws can be."""
     samples = {f"e{i}": pairs(400, 1.0, i) for i in range(k - 1)} | {"bad": pairs(400, 20.0, 99)}
     assert tied(samples)[-1] == ["bad"]
-    samples = {"poor": pairs(600, 6.0, 1), "good": pairs(600, 1.0, 2), "equal": pairs(600, 1.02, 3)}
-    assert [set(group) for group in tied(samples)] == [{"good", "equal"}, {"poor"}]
 
 
 @pytest.mark.parametrize("effect", [0.03, 0.1, 0.3, 0.6])
