@@ -100,7 +100,9 @@ def whole(checkpoint: Checkpoint, find: Callable[[str], Checkpoint]) -> Checkpoi
     own = sorted(f for f in checkpoint.folder.rglob("*") if f.is_file() and _is_read(f))
     parts = [_FORM, *base.hashes, *(f"{f.name}:{file_sha256(f)}" for f in own)]
     key = hashlib.blake2b("\n".join(parts).encode(), digest_size=16).hexdigest()
-    folder = _cache() / key
+    import platformdirs
+
+    folder = platformdirs.user_cache_path("theodolite", appauthor=False) / "merged" / key
     if not folder.is_dir():
         _write(base, checkpoint, place, given, folder)
     return Checkpoint(folder, label)
@@ -207,9 +209,3 @@ def _peft() -> Any:
             code="missing",
         ) from error
     return peft
-
-
-def _cache() -> Path:
-    import platformdirs
-
-    return platformdirs.user_cache_path("theodolite", appauthor=False) / "merged"

@@ -8,6 +8,7 @@ only the loaded model can tell (`engine.encoders.probe`).
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import re
@@ -58,6 +59,7 @@ _OFFSET_POSITIONS = (
     "esm",
 )
 _POSITIONS = re.compile(r"(^|\.)(position_embeddings|wpe)\.weight$")
+_CUTS_LEFT = re.compile(rb'"truncation": *\{\s*"direction": *"Left"')
 NO_LIMIT = 8192
 """Tokens kept of a text when neither model nor tokenizer states a limit."""
 _SETTINGS = ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
@@ -170,8 +172,20 @@ class Checkpoint:
 
     @property
     def _of_tokenizer(self) -> int | None:
-        limit = json_file(self.root / "tokenizer_config.json", dict).get("model_max_length")
+        limit = self._tokenizer_config.get("model_max_length")
         return limit if _is_length(limit) else None
+
+    @cached_property
+    def _tokenizer_config(self) -> dict[str, Any]:
+        return json_file(self.root / "tokenizer_config.json", dict)
+
+    @property
+    def truncation_side(self) -> str:
+        """Where a text is cut: `right`, unless the files of the tokenizer say `left`."""
+        file = self.root / "tokenizer.json"
+        with file.open("rb") if file.is_file() else io.BytesIO() as start:
+            cuts_left = bool(_CUTS_LEFT.search(start.read(_START)))
+        return str(self._tokenizer_config.get("truncation_side", "left" if cuts_left else "right"))
 
     @property
     def _has_table(self) -> bool:
@@ -271,7 +285,8 @@ class Checkpoint:
         """As `dim`; None where `config.json` does not state it."""
         config = self.config.get("text_config")
         config = config if isinstance(config, dict) else self.config
-        keys = ("hidden_size", "d_model", "n_embd", "dim")
+        # The last layer of an OPT-350M is followed by a projection to this width.
+        keys = ("word_embed_proj_dim", "hidden_size", "d_model", "n_embd", "dim")
         return next((int(config[key]) for key in keys if isinstance(config.get(key), int)), None)
 
     @property
@@ -303,7 +318,8 @@ class Checkpoint:
         if not self.folder.is_dir():
             raise UserError(
                 f"There is no folder {self.label}.",
-                "Give the folder of a checkpoint, or put it back.",
+                "Give the folder of a checkpoint, or put it back. In a spec, + is written %2B, "
+                "| %7C and ? %3F.",
                 code="no-file",
             )
         refuse_pointers(self.folder)
@@ -459,6 +475,8 @@ def _bin_shapes(file: Path) -> dict[str, tuple[int, ...]]:
     return {name: tuple(t.shape) for name, t in tensors.items() if isinstance(t, torch.Tensor)}
 
 
+_START = 512
+"""Bytes of `tokenizer.json` in which it says how texts are cut."""
 _POINTER_BYTES = 1024
 """A Git LFS pointer is shorter."""
 _OTHER_WEIGHTS = {

@@ -36,7 +36,12 @@ class PoolingDiagnosis:
 def examine(checkpoint: Checkpoint, chosen: str | None = None) -> PoolingDiagnosis:
     """Diagnose a checkpoint; `chosen` is the pooling that the spec gives."""
     pooling, reason = _recommend(checkpoint)
-    _refuse_random_pooler(checkpoint, chosen or pooling)
+    if (chosen or pooling) == "pooler_output" and not checkpoint.has_pooler:
+        raise UserError(
+            f"{checkpoint.label} has no pooler weights: pooler_output would use random ones.",
+            "Use pooling=cls_token for the first token without the pooler.",
+            code="unsupported",
+        )
     if chosen is None:
         return PoolingDiagnosis(pooling, (reason,))
     warnings = []
@@ -46,7 +51,9 @@ def examine(checkpoint: Checkpoint, chosen: str | None = None) -> PoolingDiagnos
         warnings.append("The first token of a decoder sees nothing of the text behind it.")
     # In a folder that we trained, the modules after the transformer are that pooling and its head.
     if checkpoint.modules and not (checkpoint.trained and chosen == pooling):
-        left_out = [str(m["type"]).rsplit(".", 1)[-1] for m in checkpoint.modules[2:]]
+        left_out = [part.kind for part in checkpoint.parts[1:] if part.kind != "Pooling"]
+        cut = checkpoint.sentence_transformers.get("truncate_dim")
+        left_out += [f"cut to {cut} dimensions"] * bool(cut)
         if left_out:
             warnings.append(f"With a pooling given, the model's {', '.join(left_out)} is left out.")
     return PoolingDiagnosis(pooling, (reason,), tuple(warnings))
@@ -70,7 +77,8 @@ def _recommend(checkpoint: Checkpoint) -> tuple[str, str]:
         if checkpoint.has_pooler:
             return "pooler_output", "it is a SimCSE model, whose trained head is its pooler."
         return "cls_token", "it is a SimCSE model without a head."
-    if _is_raw(checkpoint):
+    architectures = checkpoint.config.get("architectures") or []
+    if any(name.endswith(("ForMaskedLM", "ForPreTraining")) for name in architectures):
         return "avg_first_last", (
             "it is a language model not tuned for sentences, where the mean of the first and last "
             "layer does best of the plain poolings (SimCSE, table 6)."
@@ -86,15 +94,6 @@ def _of_training_code(checkpoint: Checkpoint, name: str) -> tuple[str, str]:
         "cls_token",
         f"{what}; only a supervised one, which its name would say, keeps it.",
     )
-
-
-def _refuse_random_pooler(checkpoint: Checkpoint, pooling: str) -> None:
-    if pooling == "pooler_output" and not checkpoint.has_pooler:
-        raise UserError(
-            f"{checkpoint.label} has no pooler weights: {pooling} would use random ones.",
-            "Use pooling=cls_token for the first token without the pooler.",
-            code="unsupported",
-        )
 
 
 def own_pooling(checkpoint: Checkpoint) -> str | None:
@@ -113,11 +112,6 @@ def own_poolings(checkpoint: Checkpoint) -> str | None:
     """The poolings that a sentence-transformers folder concatenates; None where it has none."""
     modes = [mode for part in every(checkpoint.parts) for mode in part.poolings]
     return " + ".join(OURS.get(mode, mode) for mode in dict.fromkeys(modes)) or None
-
-
-def _is_raw(checkpoint: Checkpoint) -> bool:
-    architectures = checkpoint.config.get("architectures") or []
-    return any(a.endswith(("ForMaskedLM", "ForPreTraining")) for a in architectures)
 
 
 _NAME = re.compile(r"[\w-]+")

@@ -64,7 +64,10 @@ def describe(spec: str, *, read: bool = False) -> dict[str, Any]:
         if len(facts) == 1 and isinstance(parsed, EncoderSpec)
         else {
             "kind": "concatenation",
-            **{key: _sum([f[key] for f in facts]) for key in _ADDED},
+            **{
+                key: None if None in (every := [f[key] for f in facts]) else sum(every)
+                for key in _ADDED
+            },
             "pooling": None,
             "why": [],
             "warnings": [w for f in facts for w in f["warnings"]],
@@ -238,7 +241,7 @@ def _checkpoint_facts(spec: SourceSpec, ranker: str) -> dict[str, Any]:
         "embedding_parameters": checkpoint.embedding_parameters or None,
         "bytes": sum(f.stat().st_size for f in checkpoint.weights) or None,
         "max_tokens": min((n for _, n in _limits(checkpoint, spec) if n), default=None),
-        "licence": _text(checkpoint.card.get("license")),
+        "licence": said if isinstance(said := checkpoint.card.get("license"), str) else None,
         "trained_on": _training_data(checkpoint),
         "pooling": chosen or poolings,
         "why": list(diagnosis.reasons) if poolings == diagnosis.pooling else [],
@@ -280,10 +283,6 @@ def _training_data(checkpoint: Checkpoint) -> list[str]:
     return [*(_texts(base.card.get("datasets")) if base else ()), own]
 
 
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) else None
-
-
 def _texts(value: Any) -> list[str]:
     listed = value if isinstance(value, list) else [value]
     return [one for one in listed if isinstance(one, str)]
@@ -313,10 +312,6 @@ def _here(spec: SourceSpec) -> Checkpoint | None:
 
     folder = cached(spec.value, spec.option("revision"))
     return None if folder is None else Checkpoint(folder, spec.value)
-
-
-def _sum(values: list[int | None]) -> int | None:
-    return None if None in values else sum(v for v in values if v is not None)
 
 
 def diagnose(source: str) -> PoolingDiagnosis:

@@ -69,7 +69,9 @@ def pool(states: States, pooling: str, layer: int = -1) -> torch.Tensor:
         return last[:, 0]
     if pooling == "last":
         return _last_token(last, mask)
-    return last.amax(1) if mask is None else _without_padding(last, mask).amax(1)
+    if mask is not None:
+        last = last.masked_fill(mask.unsqueeze(-1) == 0, float("-inf"))
+    return last.amax(1)
 
 
 def averaged(states: States, pooling: str, layer: int = -1) -> torch.Tensor:
@@ -89,10 +91,6 @@ def _mean(x: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
         return x.mean(1)
     weights = mask.unsqueeze(-1).to(x.dtype)  # (b, t, 1)
     return (x * weights).sum(1) / weights.sum(1)
-
-
-def _without_padding(x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    return x.masked_fill(mask.unsqueeze(-1) == 0, float("-inf"))
 
 
 def _last_token(x: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:

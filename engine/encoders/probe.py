@@ -94,7 +94,7 @@ def refusal(error: Exception, label: str) -> UserError:
         return UserError(f"{label} has no route for this: {first_line(error)}", code="unsupported")
     return UserError(
         f"{label} cannot encode: {type(error).__name__}: {first_line(error)}",
-        "Its modules may not fit each other, or need another version of sentence-transformers.",
+        "Its files may not fit each other, or need another version of the library that wrote them.",
         code="failed",
     )
 

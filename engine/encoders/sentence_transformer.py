@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import weakref
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -135,7 +136,10 @@ def read(
     for part in transformers:
         if part.tokenizer is not None:
             check_vocabulary(part.tokenizer, checkpoint)
-            _pad(part.tokenizer)
+            if part.tokenizer.pad_token_id is None:  # on the right, where the mask leaves it out
+                own = part.tokenizer
+                token = own.eos_token or own.unk_token or own.convert_ids_to_tokens(0)
+                own.pad_token, own.padding_side = token, "right"
             _bound(part, max_length, checkpoint.label)
             if kind != "CrossEncoder":  # its texts are pairs
                 _watch(part, loaded.cut)
@@ -156,13 +160,6 @@ def _check_tensors(model: Any, checkpoint: Checkpoint) -> None:
             folder = str(checkpoint.folder)
             _, info = type(model).from_pretrained(folder, output_loading_info=True)
         refuse_random(info["missing_keys"], checkpoint.label)
-
-
-def _pad(tokenizer: Any) -> None:
-    """Give a tokenizer without a padding token one, on the right, where the mask leaves it out."""
-    if tokenizer.pad_token_id is None:
-        token = tokenizer.eos_token or tokenizer.unk_token or tokenizer.convert_ids_to_tokens(0)
-        tokenizer.pad_token, tokenizer.padding_side = token, "right"
 
 
 def _bound(part: Transformer, wanted: int | None, label: str) -> None:
@@ -223,6 +220,10 @@ def _not_loaded(checkpoint: Checkpoint, error: Exception) -> UserError:
             "Use the model that it was made from.",
             code="unsupported",
         )
+    prompts = checkpoint.sentence_transformers.get("prompts", {})
+    if not isinstance(prompts, dict):
+        given = json.dumps(prompts)[:40]
+        text = f"prompts in its config_sentence_transformers.json is {given}, and should be {{}}."
     if isinstance(error, KeyError):
         text = f"an entry of its files lacks {text}."
     if "ignore_mismatched_sizes" in text:

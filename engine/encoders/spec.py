@@ -329,6 +329,9 @@ def by_name(name: str) -> SourceSpec | None:
     return parse(specs.pop()).sources[0] if specs else None
 
 
+_SIGNS = "In a name + is written %2B, | %7C and ? %3F."
+
+
 def _source(piece: str, spec: str) -> SourceSpec:
     head, mark, tail = piece.partition("?")
     kind, _, value = head.partition(":")
@@ -336,7 +339,7 @@ def _source(piece: str, spec: str) -> SourceSpec:
     if not piece:
         raise UserError(
             f"A source is missing in '{spec}'.",
-            "A plus sign in a name is written %2B.",
+            _SIGNS,
             code="missing",
         )
     if kind not in SOURCES and (source := by_name(head.strip())):
@@ -344,7 +347,7 @@ def _source(piece: str, spec: str) -> SourceSpec:
     if kind not in SOURCES:
         raise UserError(
             f"Unknown source '{piece}'" + (f" in '{spec}'." if piece != spec else "."),
-            "A plus sign in a name is written %2B. " * (piece != spec) + _source_hint(head, kind),
+            f"{_SIGNS} " * (piece != spec) + _source_hint(head, kind),
             code="unknown",
         )
     known = SOURCES[kind]
@@ -484,9 +487,11 @@ def _shapes() -> list[str]:
 def _source_hint(head: str, kind: str) -> str:
     close = _closest(kind, SOURCES)
     known = f"Available: {_list(_shapes())}."
-    if close or not re.fullmatch(r"[\w.\-]+(/[\w.\-]+)?", head):
+    if close or not re.search(r"^[\w.\-]+$|[/\\]", head):
         return close + known
-    return f"A model of the hub is written hf:{head}, a folder dir:{head}. {known}"
+    of_hub = re.fullmatch(r"[\w.\-]+(/[\w.\-]+)?", head)
+    also = f"A model of the hub is written hf:{head}, a folder" if of_hub else "A folder is written"
+    return f"{also} dir:{head}. {known}"
 
 
 def _closest(word: str, known: Iterable[str]) -> str:

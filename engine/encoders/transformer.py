@@ -233,8 +233,11 @@ class TransformerSource(Source):
         self._weights: Weights[Transformer] = weights(
             Transformer, *self._hashes, settings.max_length, self._dtype, device
         )
+        side = checkpoint.truncation_side
+        # The default is left out: vectors were cut on the right, whatever the files say, before.
+        sides = [side] * (side != "right")
         self.fingerprint = fingerprint(
-            "transformer", *self._hashes, *astuple(settings), self._dtype
+            "transformer", *self._hashes, *astuple(settings), self._dtype, *sides
         )
 
     @property
@@ -405,6 +408,14 @@ def read_model(checkpoint: Checkpoint, dtype: torch.dtype) -> Any:
     if checkpoint.has_simcse_head and getattr(model, "pooler", None) is not None:
         head = checkpoint.tensors(("mlp.dense.weight", "mlp.dense.bias"))
         model.pooler.load_state_dict({n.removeprefix("mlp."): w for n, w in head.items()})
+    if hasattr(model, "get_text_features"):
+        raise UserError(
+            f"{checkpoint.label} is a model of texts and other things, such as images, and gives "
+            "no vector for a text alone.",
+            "sentence-transformers reads its texts: add the folder that "
+            "SentenceTransformer(FOLDER).save_pretrained(NEW) writes.",
+            code="wrong-kind",
+        )
     if model.config.is_encoder_decoder:
         model = model.get_encoder()
     return model.eval()

@@ -124,7 +124,7 @@ def _write_transformer(model: TrainingModel, folder: Path) -> None:
         tokenizer = copy.deepcopy(model.tokenizer)
         if getattr(tokenizer, "backend_tokenizer", None) is not None:
             tokenizer.backend_tokenizer.no_truncation()
-        tokenizer.model_max_length = model.base.limit
+        tokenizer.model_max_length = model.limit
         tokenizer.save_pretrained(folder)
     # A later run from this encoder starts with the dropout of the base, not of this run.
     config = json.loads((folder / "config.json").read_text("utf-8")) | model.base.dropouts
@@ -177,7 +177,7 @@ def _write_modules(model: TrainingModel, folder: Path) -> None:
         for i, (path, kind) in enumerate(modules)
     ]
     _write_json(folder / "modules.json", listed)
-    limit = {"max_seq_length": model.base.limit, "do_lower_case": False}
+    limit = {"max_seq_length": model.limit, "do_lower_case": False}
     _write_json(folder / "sentence_bert_config.json", limit)
     own = model.prompts.own
     prompted: dict[str, Any] = {

@@ -64,7 +64,8 @@ class Base:
     Attributes:
         whole: the transformer, with its MLM head when one is needed.
         tokenizer: a tokenizer of transformers.
-        limit: maximum sequence length, in tokens.
+        most: maximum sequence length of the transformer, in tokens.
+        limit: of the base as it encodes, which may be less.
         dropouts: the base's own settings, restored on export.
         pooling: the one that its files name, if a training has it; else None.
         name: for messages.
@@ -75,6 +76,7 @@ class Base:
 
     whole: Any
     tokenizer: Any
+    most: int
     limit: int
     dropouts: dict[str, Any]
     pooling: str | None
@@ -97,6 +99,8 @@ class TrainingModel(nn.Module):
         heads: a new head for each encoder; empty when the spec has none, or none is trained.
         tokenizer: a tokenizer of transformers.
         packed: whether sentences go through the layers without padding.
+        limit: maximum sequence length of the trained encoder: the base's, unless training reads
+            more.
         dim: length of a vector.
         normalises: whether vectors are scaled to unit length, as the base does before a loss of
             sentence-transformers sees them.
@@ -112,8 +116,11 @@ class TrainingModel(nn.Module):
         self.prompts = base.prompts if of_base else Prompts.of_columns(given)
         self.tokenizer = base.tokenizer
         self.pad = int(getattr(base.tokenizer, "pad_token_id", None) or 0)
-        encoder = _without_pooler(base.whole)
+        encoder = base.whole.base_model
+        if getattr(encoder, "pooler", None) is not None:
+            encoder.pooler = None  # it is not in the loss: SimCSE adds its own head
         self.packed = can_pack(encoder)
+        self.limit = max(base.limit, spec.max_length)
         self.dim = int(encoder.config.hidden_size)
         self.normalises = base.normalises and spec.objective == "st"
         second = [copy.deepcopy(encoder)] if spec.is_dual else []
@@ -127,8 +134,9 @@ class TrainingModel(nn.Module):
         count = 0 if headless else len(self.encoders)
         self.heads = nn.ModuleList(Mlp(self.dim, deviation) for _ in range(count))
         if not self.packed and spec.gradient_checkpointing:
-            for whole in self.encoders:
-                _recompute(whole)
+            for whole in self.encoders:  # by its name in this version of transformers
+                usual: Any = whole.gradient_checkpointing_enable
+                getattr(whole, "activation_checkpointing_enable", usual)({"use_reentrant": False})
         self._backend = getattr(self.tokenizer, "backend_tokenizer", None)
         if self._backend is not None:
             self._backend.no_padding()
@@ -202,10 +210,10 @@ class TrainingModel(nn.Module):
     def encode(self, sentences: Sequence[str], *, as_base: bool = False) -> np.ndarray:
         """Vectors as the exported encoder will give them: float32 (n, d).
 
-        Without a training-only head, and cut to the base's own limit rather than `max_length`.
+        Without a training-only head, and cut to `limit` rather than the spec's `max_length`.
         With `as_base`, pooled as the base does and without any head.
         """
-        was, lists = self.training, self._cut(sentences, self.base.limit)
+        was, lists = self.training, self._cut(sentences, self.limit)
         out = np.zeros((len(lists), self.dim), np.float32)
         budget = TokenBudget(self.device, adapt=False)
         self.eval()
@@ -253,11 +261,11 @@ def open_model(spec: TrainSpec, examples: Iterable[tuple[str, ...]]) -> Training
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(spec.seed)
         base = _fresh(spec, examples) if spec.base.startswith("new:") else _open(spec)
-        if spec.max_length > base.limit:
+        if spec.max_length > base.most:
             raise UserError(
-                f"The max length {spec.max_length} is more than the {base.limit} tokens that "
+                f"The max length {spec.max_length} is more than the {base.most} tokens that "
                 f"{base.name} takes.",
-                f"Give at most {base.limit}.",
+                f"Give at most {base.most}.",
                 code="too-large",
             )
         return TrainingModel(base, spec).train()
@@ -290,13 +298,14 @@ def _fresh(spec: TrainSpec, examples: Iterable[tuple[str, ...]]) -> Base:
     whole = BertForMaskedLM(config)
     if not needs_mlm(spec):
         whole = whole.base_model
-    return Base(whole, tokenizer, shape["positions"], dropouts, None, spec.base)
+    most = shape["positions"]
+    return Base(whole, tokenizer, most, most, dropouts, None, spec.base)
 
 
 def _open(spec: TrainSpec) -> Base:
     from transformers import AutoConfig
 
-    from theodolite.engine.encoders.doctor import own_pooling
+    from theodolite.engine.encoders.doctor import chooses_nothing, own_pooling
     from theodolite.engine.encoders.loading import checkpoint_of
     from theodolite.engine.encoders.transformer import quiet, read_tokenizer, token_limit
 
@@ -311,7 +320,9 @@ def _open(spec: TrainSpec) -> Base:
         whole = _read(checkpoint, config, needs_mlm(spec))
     if spec.layers:
         _keep_layers(whole.base_model, spec.layers, checkpoint.label)
-    limit = token_limit(checkpoint, tokenizer)
+    most = token_limit(checkpoint, tokenizer)
+    stated = checkpoint.max_length if chooses_nothing(source) else None
+    limit = min(most, int(source.option("max_length") or stated or most))
     pooling = source.option("pooling") or own_pooling(checkpoint)
     trained = pooling if pooling in get_args(Pooling) else None
     normalises = any(part.kind == "Normalize" for part in checkpoint.parts)
@@ -324,7 +335,7 @@ def _open(spec: TrainSpec) -> Base:
         for kind in left_out
     )
     label = checkpoint.label
-    return Base(whole, tokenizer, limit, dropouts, trained, label, normalises, prompts, notes)
+    return Base(whole, tokenizer, most, limit, dropouts, trained, label, normalises, prompts, notes)
 
 
 def _read(checkpoint: Checkpoint, config: Any, mlm: bool) -> Any:
@@ -394,17 +405,3 @@ def _set_dropout(config: Any, p: float | None) -> dict[str, Any]:
         for name in own:
             setattr(config, name, p)
     return own
-
-
-def _recompute(whole: Any) -> None:
-    """Enable gradient checkpointing, by its name in this version of transformers."""
-    enable = getattr(whole, "activation_checkpointing_enable", whole.gradient_checkpointing_enable)
-    enable({"use_reentrant": False})
-
-
-def _without_pooler(whole: Any) -> Any:
-    """The transformer without its pooler, which is not in the loss: SimCSE adds its own head."""
-    encoder = whole.base_model
-    if getattr(encoder, "pooler", None) is not None:
-        encoder.pooler = None
-    return encoder

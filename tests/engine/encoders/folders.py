@@ -81,17 +81,6 @@ class Folders:
         return self.save(name, self.routes(name, dim), **options)
 
 
-def _dense_on_tokens(f: Folders, name: str) -> Path:
-    dense = f.m.Dense(WIDTH, 12, module_input_name="token_embeddings")
-    return f.save(name, f.inner(name), dense, f.m.Pooling(12, "mean"))
-
-
-def _layers(f: Folders, name: str) -> Path:
-    inner = f.m.Transformer(str(f.plain(name)), config_kwargs={"output_hidden_states": True})
-    weighted = f.m.WeightedLayerPooling(WIDTH, num_hidden_layers=3, layer_start=1)
-    return f.save(name, inner, weighted, f.m.Pooling(WIDTH, "mean"))
-
-
 def _in_half(f: Folders, name: str) -> Path:
     inner = f.inner(name)
     inner.model.to(torch.float16)
@@ -117,7 +106,12 @@ LIKE_THEIRS: dict[str, Callable[[Folders, str], Path]] = {
     "dense": lambda f, n: f.save(
         n, f.inner(n), f.m.Pooling(WIDTH, "cls"), f.m.Dense(WIDTH, 8), f.m.Normalize()
     ),
-    "dense on tokens": _dense_on_tokens,
+    "dense on tokens": lambda f, n: f.save(
+        n,
+        f.inner(n),
+        f.m.Dense(WIDTH, 12, module_input_name="token_embeddings"),
+        f.m.Pooling(12, "mean"),
+    ),
     "three poolings": lambda f, n: f.save(
         n, f.inner(n), f.m.Pooling(WIDTH, ("mean", "max", "weightedmean"))
     ),
@@ -133,7 +127,12 @@ LIKE_THEIRS: dict[str, Callable[[Folders, str], Path]] = {
         n, f.words(), f.m.WordWeights(WORDS, {"cat": 3.0}), f.m.Pooling(16, "mean")
     ),
     "static": lambda f, n: f.save(n, f.static(), f.m.Normalize()),
-    "weighted layers": _layers,
+    "weighted layers": lambda f, n: f.save(
+        n,
+        f.m.Transformer(str(f.plain(n)), config_kwargs={"output_hidden_states": True}),
+        f.m.WeightedLayerPooling(WIDTH, num_hidden_layers=3, layer_start=1),
+        f.m.Pooling(WIDTH, "mean"),
+    ),
     "half precision": _in_half,
     "shards": _in_shards,
     "bin": _as_bin,
@@ -158,6 +157,9 @@ LIKE_THEIRS: dict[str, Callable[[Folders, str], Path]] = {
     ),
     "dot product": lambda f, n: f.mean(n, similarity_fn_name="dot"),
     "decoder": lambda f, n: f.save(n, f.inner(n, "gpt2"), f.m.Pooling(WIDTH, "lasttoken")),
+    "decoder with a narrow last layer": lambda f, n: f.save(
+        n, f.inner(n, "opt"), f.m.Pooling(16, "lasttoken")
+    ),
     "T5's encoder alone": lambda f, n: f.plain(n, "t5", head="EncoderModel"),
 }
 """Kind -> what writes a folder whose vectors are the library's."""
@@ -222,10 +224,6 @@ def _with_dense(f: Folders, name: str) -> Path:
     return f.save(name, f.inner(name), f.m.Pooling(WIDTH, "mean"), f.m.Dense(WIDTH, 8))
 
 
-def _with_lstm(f: Folders, name: str) -> Path:
-    return f.save(name, f.words(), f.m.LSTM(16, 8), f.m.Pooling(16, "max"))
-
-
 REFUSED: dict[str, tuple[Callable[[Folders, str], Path], Code, tuple[object, ...]]] = {
     "cross-encoder": (_cross, "wrong-kind", ("cross-encoder",)),
     "plain cross-encoder": (
@@ -279,8 +277,9 @@ REFUSED: dict[str, tuple[Callable[[Folders, str], Path], Code, tuple[object, ...
             f.mean(n), "config_sentence_transformers.json", prompts=["query: "]
         ),
         "failed",
-        ("sentence-transformers",),
+        ("config_sentence_transformers.json", '["query: "]'),
     ),
+    "images and texts": (lambda f, n: f.plain(n, "clip"), "wrong-kind", ("images",)),
     "foreign module": (
         lambda f, n: _modules(f, n, type="evil.Pooling"),
         "denied",
@@ -336,7 +335,11 @@ REFUSED: dict[str, tuple[Callable[[Folders, str], Path], Code, tuple[object, ...
         ("out_features is 100,000,000,000",),
     ),
     "many layers of an LSTM": (
-        lambda f, n: edit_config(_with_lstm(f, n), "1_LSTM/lstm_config.json", num_layers=10**7),
+        lambda f, n: edit_config(
+            f.save(n, f.words(), f.m.LSTM(16, 8), f.m.Pooling(16, "max")),
+            "1_LSTM/lstm_config.json",
+            num_layers=10**7,
+        ),
         "mismatch",
         ("num_layers is 10,000,000",),
     ),

@@ -80,11 +80,6 @@ def test_one_of_sentence_transformers_brings_its_modules(tmp_path, base):
 _edit = partial(edit_config, name="adapter_config.json")
 
 
-def _rename(folder):
-    tensors = load_file(folder / "adapter_model.safetensors")
-    save_file({f"odd.{n}": t for n, t in tensors.items()}, folder / "adapter_model.safetensors")
-
-
 @pytest.mark.parametrize(
     ("damage", "code", "named"),
     [
@@ -93,7 +88,14 @@ def _rename(folder):
         (lambda f: _edit(f, peft_type="IA3"), "unsupported", "IA3"),
         (lambda f: _edit(f, megatron_config={"a": 1}), "unsupported", "megatron_config"),
         (lambda f: _edit(f, r=5), "mismatch", "does not fit"),
-        (_rename, "mismatch", "odd."),
+        (
+            lambda f: save_file(
+                {f"odd.{n}": t for n, t in load_file(f / "adapter_model.safetensors").items()},
+                f / "adapter_model.safetensors",
+            ),
+            "mismatch",
+            "odd.",
+        ),
         (
             lambda f: (f / "adapter_model.safetensors").rename(f / "adapter_model.bin"),
             "missing",

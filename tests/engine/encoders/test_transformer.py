@@ -32,6 +32,7 @@ from tests.fakes.pickles import Calls
 from theodolite.engine.decoding.facts import shipped_decoders
 from theodolite.engine.encoders import describe, int8, load, loading, onednn, zerogpu
 from theodolite.engine.encoders.batching import TokenBudget, batches
+from theodolite.engine.encoders.checkpoint import Checkpoint
 from theodolite.engine.encoders.float32 import exact_float32
 from theodolite.engine.encoders.hub import needed_files
 from theodolite.engine.encoders.pooling import States, pool
@@ -64,16 +65,34 @@ def test_every_pooling_is_what_it_says(folders, family, pooling, layer):
         close(cut, plainly(folders[family], pooling, "the cat ran", layer))
 
 
-def test_a_text_is_cut_on_the_side_that_the_tokenizer_says(tmp_path):
-    """To the maximum that it states, which may be no whole number."""
-    folder = edit_config(
-        save(tmp_path), "tokenizer_config.json", truncation_side="left", model_max_length=5.0
-    )
+@pytest.mark.parametrize(
+    ("file", "said"),
+    [
+        ("tokenizer_config.json", {"truncation_side": "left"}),
+        (
+            "tokenizer.json",
+            {
+                "truncation": {
+                    "direction": "Left",
+                    "max_length": 9,
+                    "strategy": "LongestFirst",
+                    "stride": 0,
+                }
+            },
+        ),
+    ],
+)
+def test_a_text_is_cut_on_the_side_that_the_tokenizer_says(tmp_path, monkeypatch, file, said):
+    """To the maximum that it states, which may be no whole number; vectors tell the side."""
+    folder = edit_config(save(tmp_path), "tokenizer_config.json", model_max_length=5.0)
+    edit_config(folder, file, **said)
     for pooling in ("max", "avg"):  # each counts its own, also where they share the weights
         encoder = load(f"dir:{folder}?pooling={pooling}", device="cpu")
         (cut,) = encoder.encode(["on a mat the cat ran"])
         assert any("1 text was cut to 5 tokens" in text for text in encoder.warnings)
     close(cut, plainly(folder, "avg", "the cat ran"))
+    monkeypatch.setattr(Checkpoint, "truncation_side", "right")
+    assert load(encoder.name, device="cpu").fingerprint != encoder.fingerprint
 
 
 def test_pooling_does_not_mind_the_side_of_the_padding():

@@ -14,7 +14,14 @@ from safetensors.torch import save_file
 from sentence_transformers import SentenceTransformer
 from transformers import AutoModelForMaskedLM, AutoTokenizer, BertConfig, BertModel, BertTokenizer
 
-from tests.engine.encoders.models import SENTENCES, close, plainly, save, save_sentence_transformer
+from tests.engine.encoders.models import (
+    SENTENCES,
+    close,
+    edit_config,
+    plainly,
+    save,
+    save_sentence_transformer,
+)
 from tests.errors import refused
 from theodolite.engine.encoders import describe, load
 from theodolite.engine.training import Evaluated, TrainSpec
@@ -146,6 +153,19 @@ def test_a_kept_head_over_a_mean_is_a_dense_layer(folders, tmp_path):
     dense = model.heads[0].dense
     mean = np.array([plainly(tmp_path / "out", "avg", s) for s in SENTENCES])
     close(rows, np.tanh(mean @ dense.weight.detach().numpy().T + dense.bias.detach().numpy()))
+
+
+@pytest.mark.parametrize(
+    ("option", "limit"), [("", 8), ("?pooling=avg", 24), ("?max_length=7", 7), ("?max_length=5", 6)]
+)
+def test_a_trained_encoder_takes_as_many_tokens_as_its_base(tmp_path, option, limit):
+    """Or as many as it was trained on, where these are more."""
+    plain = save_sentence_transformer(tmp_path / "base")
+    base = edit_config(plain, "sentence_bert_config.json", max_seq_length=8)
+    model = trained(f"dir:{base}{option}", tmp_path / "out")
+    spec = write(model, record_of(model))
+    assert describe(spec)["max_tokens"] == model.limit == limit
+    close(load(spec, device="cpu").encode([2 * f"{LONG} "]), model.encode([2 * f"{LONG} "]))
 
 
 def test_of_two_encoders_the_first_is_kept(folders, tmp_path):

@@ -271,7 +271,7 @@ def test_the_shape_is_as_asked():
     model = open_model(TrainSpec("mlm", base, "x", "y", dropout=0.2), [(text,) for text in TEXT])
     wanted = {"num_hidden_layers": 2, "hidden_size": 16, "intermediate_size": 64, "vocab_size": 120}
     assert wanted.items() <= model.encoder().config.to_dict().items()
-    assert (len(model.tokenizer), model.base.limit) == (120, 50)
+    assert (len(model.tokenizer), model.limit) == (120, 50)
     assert {m.p for m in model.modules() if isinstance(m, torch.nn.Dropout)} == {0.2}
 
 
