@@ -218,8 +218,9 @@ def texts_of(file: Path, column: str | None = None) -> Iterator[str]:
     name = where(file)
     if not file.is_file():
         raise UserError(f"There is no file {file}.", "Check the path.", code="no-file")
-    if dialect_of(file, name).ending == ".txt":
-        yield from lines_of(file)
+    dialect = dialect_of(file, name)
+    if dialect.ending == ".txt":
+        yield from lines_of(file, dialect.encoding)
         return
 
     def chosen(columns: Sequence[str]) -> list[str]:

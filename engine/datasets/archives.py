@@ -95,10 +95,6 @@ def _is_table(name: str) -> bool:
     return PurePosixPath(name.lower().removesuffix(".gz")).suffix in ENDINGS
 
 
-def _has_columns(name: str) -> bool:
-    return _is_table(name) and not name.lower().removesuffix(".gz").endswith(".txt")
-
-
 def split_of(name: str) -> tuple[str, str]:
     """Return the split that a file's name tells, empty if none, and the rest of its name."""
     stem = beir.PART.sub("", _ENDINGS.sub("", PurePosixPath(name).name))
@@ -115,7 +111,8 @@ def rank(split: str) -> int:
 def kind_of(names: list[str]) -> tuple[Kind, TaskType]:
     """Return the kind and task type of an archive's data set, by its files' names."""
     stems = {PurePosixPath(name).name.partition(".")[0] for name in names}
-    of_lines = are_languages(names) or not any(map(_has_columns, names))
+    plain = [name.lower().removesuffix(".gz") for name in names if _is_table(name)]
+    of_lines = are_languages(names) or all(name.endswith(".txt") for name in plain)
     if not stems & {"corpus", "queries"} and len(names) == 2 and of_lines:
         return "parallel", "BitextMining"
     try:
@@ -175,7 +172,8 @@ def unpack(source: Path | bytes, filename: str) -> dict[str, bytes]:
     """Return name -> content of an archive's files; names keep at most their last two parts."""
     files: dict[str, bytes] = {}
     for full, content in entries(source, filename):
-        name = "/".join(_printable(part)[-80:] for part in PurePosixPath(full).parts[-2:])
+        shown = "".join(c if c.isprintable() else "?" for c in full)
+        name = "/".join(part[-80:] for part in PurePosixPath(shown).parts[-2:])
         if name in files:
             raise UserError(
                 f"{filename} contains two files {name!r}.", "Keep one of them.", code="conflict"
@@ -200,7 +198,9 @@ def entries(
         with open_binary(source, packed=False) as raw, zipfile.ZipFile(raw) as archive:
             for entry in archive.infolist():
                 name = _name(entry).replace("\\", "/")
-                if entry.is_dir() or _is_added(name):
+                last = PurePosixPath(name).name
+                # Operating systems add files of their own.
+                if entry.is_dir() or not last or last.startswith(".") or "__MACOSX" in name:
                     continue
                 pieces = []
                 if not wanted(name):
@@ -242,13 +242,3 @@ def _check_entries(source: Path | bytes, filename: str, most: int) -> None:
             "Is it the right one? If it is, pack them into several.",
             code="too-large",
         )
-
-
-def _is_added(name: str) -> bool:
-    """Whether a file is one that operating systems add."""
-    last = PurePosixPath(name).name
-    return not last or last.startswith(".") or "__MACOSX" in name
-
-
-def _printable(name: str) -> str:
-    return "".join(c if c.isprintable() else "?" for c in name)

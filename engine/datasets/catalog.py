@@ -138,7 +138,12 @@ class Catalog:
     def list(self) -> list[DatasetInfo]:
         """List what can be loaded: uploads, starter set, data folder, corpora. Reads no rows."""
         infos = [source.info for source in self._sources().values() if not source.info.problem]
-        corpora = [_of_corpus(name, folder) for name, folder in self._corpora().items()]
+        corpora = (
+            DatasetInfo(
+                _CORPUS + name, "sentences", "corpus", f"Encoded into the folder {folder.name}."
+            )
+            for name, folder in self._corpora().items()
+        )
         return [*self._own(), *infos, *corpora]
 
     def _own(self) -> Iterator[DatasetInfo]:
@@ -367,11 +372,6 @@ def _of_upload(name: str, upload: Upload) -> DatasetInfo:
         bytes=upload.bytes,
         no_task=upload.no_task,
     )
-
-
-def _of_corpus(name: str, folder: Path) -> DatasetInfo:
-    text = f"Encoded into the folder {folder.name}."
-    return DatasetInfo(_CORPUS + name, "sentences", "corpus", text)
 
 
 def _read_corpus(name: str, folder: Path) -> Dataset:

@@ -115,8 +115,8 @@ def guess(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> tuple[Kind, 
     for role, names in _NAMES.items():
         allowed = [c for c in columns if c not in numeric or role in _NUMBERS]
         taken = {"right": roles.get("left"), "positive": roles.get("anchor")}.get(role)
-        column = _by_name([c for c in allowed if c != taken], names)
-        if column is not None:
+        plain = {_bare(c): c for c in reversed(allowed) if c != taken}
+        if column := next((plain[name] for name in names if name in plain), None):
             roles[role] = column
     if "grade" in roles and not (
         roles["grade"] in numeric and _is_whole(rows, columns.index(roles["grade"]))
@@ -147,11 +147,6 @@ def _kind(roles: dict[str, str], paired: bool, two: bool) -> Kind:
     return next(fits, "sentences")
 
 
-def _by_name(columns: Sequence[str], names: Sequence[str]) -> str | None:
-    plain = {_bare(c): c for c in reversed(columns)}
-    return next((plain[name] for name in names if name in plain), None)
-
-
 def _bare(name: str) -> str:
     return "".join(ch for ch in name.casefold() if ch.isalnum())
 
@@ -173,7 +168,9 @@ def has_header(rows: Sequence[Sequence[str]]) -> tuple[bool, bool]:
     cells = [cell.strip() for cell in rows[0]]
     whole = [row for row in rows[1:] if len(row) == len(cells)]
     columns = [[row[i].strip() for row in whole] for i in range(len(cells))]
-    if len(cells) > 1 and _are_counted(cells) and not all(map(_is_numeric, columns)):
+    start = int(not cells or not cells[0])  # after an empty one for the index
+    counted = cells[start:] == [str(i) for i in range(len(cells) - start)]
+    if len(cells) > 1 and counted and not all(map(_is_numeric, columns)):
         return True, True  # a table of pandas whose columns have no names
     if any(
         cell and not is_number(cell) and _is_numeric([value for value in column if value])
@@ -189,12 +186,6 @@ def has_header(rows: Sequence[Sequence[str]]) -> tuple[bool, bool]:
     if any(map(known_name, filter(None, cells))):
         return True, True
     return not any(map(_alike, cells, columns)), False
-
-
-def _are_counted(cells: Sequence[str]) -> bool:
-    """Whether cells are 0, 1, 2 … in order, perhaps after an empty one for the index."""
-    start = 0 if cells[0] else 1
-    return list(cells[start:]) == [str(i) for i in range(len(cells) - start)]
 
 
 def _alike(cell: str, column: Sequence[str]) -> bool:

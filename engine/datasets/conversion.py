@@ -1,10 +1,8 @@
 """What people bring as readers expect it: an Excel sheet as CSV, text of any encoding as UTF-8.
 
-Text is converted if it looks like Windows-1252, of which Latin-1 is a part, or UTF-16; text
-of other scripts may be any of dozens of encodings, and its reader says what to do.
+Text is converted if `files.other_encoding` is certain; of others its reader says what to do.
 """
 
-import codecs
 import csv
 import zipfile
 from dataclasses import dataclass
@@ -13,15 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from theodolite.engine.datasets.dialect import ENDINGS
-from theodolite.engine.datasets.files import encoding_of, listed
+from theodolite.engine.datasets.files import listed, other_encoding, read_as
 from theodolite.engine.datasets.limits import MAX_BYTES, MAX_ROWS, too_large, too_many_rows
 from theodolite.engine.errors import UserError
 
 EXCEL = (".xlsx", ".xlsm")
-_ENCODINGS = ("cp1252", "latin_1", "utf_16_le", "utf_16_be")
-_NAMES = {"cp1252": "Windows-1252", "latin_1": "Latin-1"}
-_PIECE, _SAMPLE = 2**20, 2**18
-"""Bytes read at a time, and from which an encoding is told."""
+_PIECE = 2**20
+"""Characters read at a time."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +48,8 @@ def convert(file: Path, folder: Path, sheet: str = "") -> Converted:
         return _sheet(file, folder / f"{file.stem}.csv", sheet)
     if ending not in ENDINGS or ending == ".parquet":
         return Converted(file)
-    encoding = _encoding(file)
+    with file.open("rb") as raw:
+        encoding = other_encoding(raw)
     if encoding is None:
         return Converted(file)
     target = folder / file.name
@@ -62,37 +59,7 @@ def convert(file: Path, folder: Path, sheet: str = "") -> Converted:
     ):
         while piece := text.read(_PIECE):
             out.write(piece)
-    # Polish or Turkish in an encoding of its own may pass for a text in this one.
-    doubt = " If letters look wrong, save it as UTF-8." if encoding in _NAMES else ""
-    return Converted(target, f"{file.name} was read as {_NAMES.get(encoding, 'UTF-16')}.{doubt}")
-
-
-def _encoding(file: Path) -> str | None:
-    """The encoding of a text, if it is certain to be other than UTF-8 and without a mark."""
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    start, has_nul = b"", False
-    with file.open("rb") as raw:
-        while piece := raw.read(_PIECE):
-            start, has_nul = start or piece, has_nul or b"\0" in piece
-            try:
-                decoder.decode(piece)
-            except UnicodeDecodeError as error:
-                start = piece[max(0, error.start - _SAMPLE // 2) :][:_SAMPLE]
-                break
-        else:
-            if not has_nul:
-                return None
-    if encoding_of(start) != "utf-8":
-        return None
-    return told_encoding(start)
-
-
-def told_encoding(raw: bytes) -> str | None:
-    """The encoding of text that is not UTF-8, by its start; None if it is not certain."""
-    from charset_normalizer import from_bytes
-
-    best = from_bytes(raw[:_SAMPLE], cp_isolation=list(_ENCODINGS)).best()
-    return best.encoding if best else None
+    return Converted(target, read_as(file.name, encoding))
 
 
 def _sheet(file: Path, target: Path, sheet: str) -> Converted:

@@ -21,6 +21,7 @@ from theodolite.engine.datasets.files import (
     encoding_of,
     not_whole_gzip,
     open_binary,
+    other_encoding,
     refuse_other,
 )
 from theodolite.engine.datasets.limits import MAX_COLUMNS, MAX_ROW
@@ -147,7 +148,7 @@ def dialect_of(source: Path | bytes, filename: str) -> Dialect:
     except BROKEN_GZIP as error:
         raise not_whole_gzip(filename, error) from error
     refuse_other(head, filename)
-    encoding = encoding_of(head)
+    encoding = other_encoding(io.BytesIO(head)) or encoding_of(head)
     text = head[:_SAMPLE].decode("utf-8-sig" if encoding == "utf-8" else encoding, "replace")
     whole = len(head) <= _SAMPLE
     if not whole and (last := text.rfind("\n") + 1):

@@ -17,9 +17,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from theodolite.engine.datasets import archives, beir
-from theodolite.engine.datasets.conversion import told_encoding
 from theodolite.engine.datasets.dialect import ENDINGS
-from theodolite.engine.datasets.files import encoding_of, listed, refuse_other
+from theodolite.engine.datasets.files import encoding_of, listed, refuse_other, told_encoding
 from theodolite.engine.datasets.limits import MAX_ROW
 from theodolite.engine.errors import UserError
 from theodolite.engine.filetypes import is_page

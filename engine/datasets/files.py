@@ -29,6 +29,14 @@ _START = 512
 """Bytes that tell what a file is."""
 _TELLING = 12
 """Fewest bytes that tell a script."""
+_ENCODINGS = {
+    "cp1252": "Windows-1252",
+    "latin_1": "Latin-1",
+    "utf_16_le": "UTF-16",
+    "utf_16_be": "UTF-16",
+}
+_CHECKED = 2**20
+"""Bytes read at a time to tell an encoding, of which a fourth has to do."""
 _PIECE = 2**16
 """Bytes read at a time where a line may have any length."""
 
@@ -135,7 +143,7 @@ def _decode(raw: IO[bytes], name: str, encoding: str, newline: str | None) -> It
                 raise holds_nul(name, count)
             yield line.removesuffix("\n") if newline is None else line
     except UnicodeError as error:  # UTF-16 without its mark is another one than of single bytes
-        if encoding.startswith("utf-") and encoding != "utf-8":
+        if encoding.startswith(("utf-", "utf_")) and encoding != "utf-8":
             raise UserError(
                 f"{name} is not complete {encoding.upper()} text.",
                 "Save it as UTF-8.",
@@ -164,6 +172,45 @@ def encoding_of(start: bytes) -> str:
         codecs.BOM_UTF16_BE: "utf-16",
     }
     return next((name for mark, name in marks.items() if start.startswith(mark)), "utf-8")
+
+
+def other_encoding(raw: IO[bytes]) -> str | None:
+    """Return the encoding of a text, if it is certain to be other than UTF-8 and without a mark.
+
+    It may be Windows-1252, of which Latin-1 is a part, or UTF-16; text of other scripts may be in
+    any of dozens. Where letters of UTF-8 stand before the first fault, that is damage.
+    """
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    start, has_nul, has_letters = b"", False, False
+    while piece := raw.read(_CHECKED):
+        start, has_nul = start or piece, has_nul or b"\0" in piece
+        try:
+            has_letters = has_letters or not decoder.decode(piece).isascii()
+        except UnicodeDecodeError as error:
+            if has_letters or not error.object[: error.start].isascii():
+                return None
+            start = piece[max(0, error.start - _CHECKED // 8) :]
+            break
+    else:
+        if not has_nul:
+            return None
+    return told_encoding(start) if encoding_of(start) == "utf-8" else None
+
+
+def told_encoding(raw: bytes) -> str | None:
+    """Return the encoding of text that is not UTF-8, by its start; None if it is not certain."""
+    from charset_normalizer import from_bytes
+
+    best = from_bytes(raw[: _CHECKED // 4], cp_isolation=list(_ENCODINGS)).best()
+    return best.encoding if best else None
+
+
+def read_as(name: str, encoding: str) -> str:
+    """Say that a file was read in an encoding of `other_encoding`; empty for any other."""
+    # Polish or Turkish in an encoding of its own may pass for a text in one of the first two.
+    doubt = " If letters look wrong, save it as UTF-8." * (encoding in ("cp1252", "latin_1"))
+    told = _ENCODINGS.get(encoding)
+    return f"{name} was read as {told}.{doubt}" if told else ""
 
 
 def not_whole_gzip(name: str, error: Exception) -> UserError:

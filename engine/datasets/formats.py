@@ -230,11 +230,11 @@ def _lines(
     return counted_lines(source, filename, unpacking, packed, dialect.encoding, newline)
 
 
-def lines_of(path: Path) -> Iterator[str]:
+def lines_of(path: Path, encoding: str = "utf-8") -> Iterator[str]:
     """Yield the lines of a text file of any size."""
     name = where(path)
     unpacking = limits.Unpacking(name, path)
-    return counted_lines(path, name, unpacking, ending_of(name)[1])
+    return counted_lines(path, name, unpacking, ending_of(name)[1], encoding)
 
 
 def counted_lines(

@@ -136,17 +136,20 @@ def _mapping_of(path: Path, kind: Kind, stamp: Any) -> dict[str, str]:
 def read(name: str, kind: Kind, type: TaskType, files: dict[str, list[Path]]) -> Dataset:
     """Read the splits of a data set, each from one file or its numbered parts."""
     columns = join_splits(
-        (split, _columns(path, kind)) for split, paths in files.items() for path in paths
+        (
+            split,
+            _xml_columns(path)
+            if path.name.endswith(".xml")
+            else read_columns(
+                path, where(path), _mapping_of(path, kind, of_file(path)), placed=True
+            ),
+        )
+        for split, paths in files.items()
+        for path in paths
     )
     if kind == "labelled-pairs" and set(columns["label"]) <= _NLI.keys():
         columns["label"] = [_NLI[label] for label in columns["label"]]
     return build(kind, columns, name, name, type=type)
-
-
-def _columns(path: Path, kind: Kind) -> dict[str, list[Any]]:
-    if path.name.endswith(".xml"):
-        return _xml_columns(path)
-    return read_columns(path, where(path), _mapping_of(path, kind, of_file(path)), placed=True)
 
 
 class _XmlPairs:

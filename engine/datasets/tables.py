@@ -355,7 +355,13 @@ def read_columns(
             if value is None:
                 wrong.get(role, not_text).add(f"{place} ({short(cells[index])})")
             values.append(value)
-    _check_rows(filename, ragged, *wrong.values(), not_text)
+    for faults in (ragged, *wrong.values(), not_text):
+        if faults.count:
+            raise UserError(
+                f"{filename} has {faults.count} bad row{'s' * (faults.count > 1)}. {faults}",
+                "Correct or remove such rows, then try again.",
+                code="damaged",
+            )
     if not all(values for _, values in picked.values()):
         raise _no_rows(filename, table)
     by_role = {role: values for role, (_, values) in picked.items()}
@@ -405,25 +411,11 @@ def _check_names(filename: str, table: Table, columns: Iterable[str]) -> None:
             )
 
 
-def _check_rows(filename: str, *several: Faults) -> None:
-    for faults in several:
-        if faults.count:
-            raise UserError(
-                f"{filename} has {faults.count} bad row{'s' * (faults.count > 1)}. {faults}",
-                "Correct or remove such rows, then try again.",
-                code="damaged",
-            )
-
-
 def _read(role: str, cell: Any) -> str | float | None:
     """Return a cell's value; None if it is invalid for its role."""
     if role == "score":
-        return _as_score(cell)
+        return float(cell) if is_number(cell) else None
     return _as_label(cell) if role == "label" else as_text(cell)
-
-
-def _as_score(cell: Any) -> float | None:
-    return float(cell) if is_number(cell) else None
 
 
 def _as_label(cell: Any) -> str | None:

@@ -11,7 +11,7 @@ and perhaps a hard negative (`sup`); a sentence and the one to three that follow
   fewer cells than there are columns (SimCSE's loader trains on a blank in both cases, which teaches
   nothing); inference pairs without a label; repeated sentences of a table (`unsup`, `mlm`);
 * refused, naming the line: rows with more cells than there are columns (a quote or a separator is
-  wrong, so the cells cannot be assigned), broken quotes and JSON, text that is not UTF-8.
+  wrong, so the cells cannot be assigned), broken quotes and JSON, text of no certain encoding.
 
 The columns of a table are found by their names (`sent0,sent1,hard_neg`; `premise,hypothesis,label`;
 `sentence1,sentence2,score`; `text`), or by position when there are no more than three, as SimCSE's
@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -32,7 +32,7 @@ from theodolite.engine.datasets import hub
 from theodolite.engine.datasets.catalog import Catalog
 from theodolite.engine.datasets.columns import guess, is_sentence
 from theodolite.engine.datasets.dialect import ENDINGS, dialect_of
-from theodolite.engine.datasets.files import listed, number, where
+from theodolite.engine.datasets.files import listed, number, read_as, where
 from theodolite.engine.datasets.formats import Table, lines_of, open_table, text_of, whole_rows
 from theodolite.engine.datasets.parquet import Opaque
 from theodolite.engine.datasets.tables import Faults
@@ -101,7 +101,10 @@ def open_examples(
     if not is_file(name):
         examples = data_sets.examples(name, wanted, catalog)
     else:
-        examples = _of_file(expand(name), wanted, folder)
+        path = expand(name)
+        examples = _of_file(path, wanted, folder)
+        note = read_as(path.name, dialect_of(path, path.name).encoding)
+        examples = replace(examples, notes=(*[note] * bool(note), *examples.notes))
     if len(examples) < 2:
         raise _too_few(name, examples)
     if need is not None and need.data == "triplets" and len(examples.columns) < 3:
@@ -197,31 +200,32 @@ def _of_file(path: Path, wanted: ExamplesSpec, folder: Path) -> Examples:
         raise UserError(
             f"There is no file {path}.", "Give the training file's path.", code="no-file"
         )
-    ending = dialect_of(path, name).ending
-    if ending == ".txt":
+    dialect = dialect_of(path, name)
+    if dialect.ending == ".txt":
         if wanted.objective == "sup":
             raise no_pairs(name, "one sentence a line")
-        return (_lines if wanted.single else _following_lines)(path, wanted, folder)
+        lines = lines_of(path, dialect.encoding)
+        return (_lines if wanted.single else _following_lines)(lines, wanted, folder)
     if wanted.objective == "next-sentence":
         raise no_running_text(name, "columns")
     table = _of_texts(open_table(path, name, bounded=False))
     layout = _layout(name, table)
     if not wanted.single and layout.kind == "sentences":
         raise no_pairs(name, "one column of sentences")
-    if ending == ".parquet" and not table.repeated:  # the other columns need not be read
+    if dialect.ending == ".parquet" and not table.repeated:  # the other columns need not be read
         table = open_table(path, name, bounded=False, choose=lambda _: layout.columns)
     return _READERS["sentences" if wanted.single else layout.kind](
         _WholeRows(name, table, layout), wanted, folder
     )
 
 
-def _lines(path: Path, wanted: ExamplesSpec, folder: Path) -> Examples:
+def _lines(lines: Iterator[str], wanted: ExamplesSpec, folder: Path) -> Examples:
     """The lines that are not empty."""
     digest, number, empty = Digest(), 0, 0
 
     def sentences() -> Iterator[tuple[str]]:
         nonlocal number, empty
-        for line in map(str.strip, lines_of(path)):
+        for line in map(str.strip, lines):
             if not line:
                 empty += 1
             elif number == wanted.limit:
@@ -236,7 +240,7 @@ def _lines(path: Path, wanted: ExamplesSpec, folder: Path) -> Examples:
     return Examples(SENTENCE, str(digest), tuple(notes), number, rows.__getitem__)
 
 
-def _following_lines(path: Path, wanted: ExamplesSpec, folder: Path) -> Examples:
+def _following_lines(lines: Iterator[str], wanted: ExamplesSpec, folder: Path) -> Examples:
     """Every line but the last of its document, with those that follow it."""
     digest, documents, size = Digest(), 0, 0
     anchors, ends = array("q"), array("q")  # a line that others follow, and its document's end
@@ -244,7 +248,7 @@ def _following_lines(path: Path, wanted: ExamplesSpec, folder: Path) -> Examples
     def sentences() -> Iterator[tuple[str]]:
         nonlocal documents, size
         begin = 0
-        for line in chain(map(str.strip, lines_of(path)), [None]):
+        for line in chain(map(str.strip, lines), [None]):
             if line:
                 size += 1
                 digest.add((line,))
@@ -353,7 +357,10 @@ class _WholeRows:
         """Yield the place of each row and its chosen cells."""
         columns = self._table.columns
         for place, cells in whole_rows(self._table, self.name, self._short.add):
-            row = [_text(cells[i], place, columns[i]) for i in self._chosen]
+            row = [
+                "" if isinstance(cells[i], Opaque) else text_of(cells[i], place, columns[i]).strip()
+                for i in self._chosen
+            ]
             if all(row[: self.layout.sentences]):
                 self.digest.add(row)
                 yield place, row
@@ -379,10 +386,6 @@ class _WholeRows:
             ),
         ]
         return Examples(columns, str(self.digest), (*notes, *more), number, read)
-
-
-def _text(cell: Any, place: str, column: str) -> str:
-    return "" if isinstance(cell, Opaque) else text_of(cell, place, column).strip()
 
 
 def _sentences(rows: _WholeRows, wanted: ExamplesSpec, folder: Path) -> Examples:

@@ -175,13 +175,6 @@ def _documents(archive: Path | None, inside: dict[Path, Path], target: Path) -> 
     return [*documents.pack(named, target), *[left_out] * bool(others)]
 
 
-@contextmanager
-def together(files: Sequence[Path]) -> Iterator[Path]:
-    """The file of `bring`."""
-    with bring(files) as brought:
-        yield brought.path
-
-
 def write_queries(
     workspace: Workspace,
     documents: str,

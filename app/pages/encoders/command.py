@@ -307,10 +307,9 @@ def _sentences(file: Path | None, column: str | None) -> list[str]:
 
     if file is None:
         return list(decode(io.BytesIO(sys.stdin.buffer.read()), "Standard input"))
-    name = file.name.lower().removesuffix(".gz")
-    table = name.endswith(TABLES) and not name.endswith(".txt")
+    known = file.name.lower().removesuffix(".gz").endswith(TABLES)
     try:
-        return list(texts_of(file, column) if table else lines(file))
+        return list(texts_of(file, column) if known else lines(file))
     except OSError as error:
         raise UserError(
             f"{str(file)!r} cannot be read: {error.strerror}.", "Check the path.", code="no-file"
@@ -352,6 +351,8 @@ def encode_corpus(
     from theodolite.app.jobs import submit
     from theodolite.app.pages.encoders.corpus import EncodeCorpusJob
     from theodolite.engine.corpus.reading import EncodedCorpus
+    from theodolite.engine.datasets.dialect import dialect_of
+    from theodolite.engine.datasets.files import read_as
 
     form = {"format": shard_format, "dtype": dtype, "rows": shard_rows}
     with progress_bar("reading") as move:
@@ -369,9 +370,11 @@ def encode_corpus(
         "dim": corpus.dim,
         "bytes": corpus.file_bytes,
     }
+    notes = [read_as(file.name, dialect_of(file, file.name).encoding) for file in files]
     said = (
         f"{formats.count(corpus.size)} vectors of {corpus.dim} dimensions "
         f"({formats.size(corpus.file_bytes)}) in {job.out}. "
         f"Search them: theodolite search QUERY --in {name} --encoder '{corpus.encoder}'"
     )
+    said = "\n".join([said, *filter(None, notes)])
     done(facts | {"hash": corpus.hash, "fingerprint": corpus.fingerprint}, said, as_json)

@@ -65,8 +65,8 @@ def start_session(
     makes it invalid. Its key is read from THEODOLITE_API_KEY.
     """
     if queries is not None:
-        with uploads.together([queries]) as file:
-            spec = replace(spec, queries=list(lines(file)))
+        with uploads.bring([queries]) as brought:
+            spec = replace(spec, queries=list(lines(brought.path)))
         if not spec.queries:
             raise UserError(f"{queries} holds no query.", "Write one per line.", code="missing")
     if prefer:

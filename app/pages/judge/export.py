@@ -123,7 +123,8 @@ def keep(workspace: Workspace, session: str, name: str = "") -> str:
     state = open_session(workspace, session)
     with TemporaryDirectory() as folder:
         write(files(state), place := Path(folder) / "judged")
-        with data.together([place]) as file:
+        with data.bring([place]) as brought:
+            file, title = brought.path, name.strip() or usual_name(state)
             mapping = data.mapping_of(file, None, None)
-            row = data.keep(workspace, file, file.name, name.strip() or usual_name(state), mapping)
+            row = data.keep(workspace, file, file.name, title, mapping)
     return f"upload:{row['name']}"

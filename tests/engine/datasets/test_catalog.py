@@ -175,7 +175,7 @@ def repository(tmp_path: Path) -> Path:
     contents = {
         "sts/data/test.csv": ROWS,
         "sts/texts.jsonl": '{"body": "One."}\n{"body": "Two."}\n',
-        "sts/broken.csv": b"text\ncaf\xe9\n",
+        "sts/broken.csv": b"text\nun th\xc3\xa9, un caf\xe9\n",
         "sts@v2/data/test.csv": ROWS.replace("cap", "cup"),
     }
     return files(tmp_path / "hub" / "datasets" / "owner", contents) / "sts"

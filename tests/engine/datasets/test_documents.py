@@ -185,11 +185,23 @@ LATE = "A plain sentence.\n" * 200_000 + "K\u00f6ln\n"
         # What readers read or refuse is left.
         (TEXT.encode(), None, ""),
         (TEXT.encode("utf-16"), None, ""),
+        (TEXT.encode() + b"\xff", None, ""),
         ("\u041f\u0440\u0438\u0432\u0435\u0442\n".encode("cp1251") * 9, None, ""),
         ("\u3053\u3093\u306b\u3061\u306f\n".encode("shift_jis") * 9, None, ""),
         (b"", None, ""),
     ],
-    ids=["cp1252", "le", "be", "late", "utf-8", "marked utf-16", "cyrillic", "japanese", "empty"],
+    ids=[
+        "cp1252",
+        "le",
+        "be",
+        "late",
+        "utf-8",
+        "marked utf-16",
+        "damaged",
+        "cyrillic",
+        "japanese",
+        "empty",
+    ],
 )
 def test_text_of_another_encoding(
     tmp_path: Path, content: bytes, text: str | None, encoding: str

@@ -280,6 +280,18 @@ _CSV = 'sent0,sent1,hard_neg\n"A man, old.",Someone.,No one.\nx,y,z\n'
                 "b.txt": b"\xef\xbb\xbfOne.\r\nTwo.\r\n",
                 "c.txt.gz": "One.\nTwo.",
                 "d.txt": "\n\nOne.\n\nTwo.\n",
+                "e.txt": "One.\nTwo.\n".encode("utf-16-le"),
+            },
+        ),
+        (
+            "unsup",
+            [("Grüße aus Köln.",), ("Der Hund schläft.",)],
+            {
+                "a.txt": "Grüße aus Köln.\nDer Hund schläft.\n",
+                "b.txt": "Grüße aus Köln.\nDer Hund schläft.\n".encode("latin-1"),
+                "c.csv": "text\nGrüße aus Köln.\nDer Hund schläft.\n".encode("utf-16-be"),
+                "d.jsonl": jsonl(["text"], [["Grüße aus Köln."], ["Der Hund schläft."]]),
+                "e.json": '["Grüße aus Köln.", "Der Hund schläft."]'.encode("cp1252"),
             },
         ),
         (
@@ -313,7 +325,7 @@ _CSV = 'sent0,sent1,hard_neg\n"A man, old.",Someone.,No one.\nx,y,z\n'
             },
         ),
     ],
-    ids=["lines", "triplets", "inference"],
+    ids=["lines", "encodings", "triplets", "inference"],
 )
 def test_the_format_makes_no_difference(tmp_path, objective, rows, files):
     paths = [written(tmp_path, name, content) for name, content in files.items()]
@@ -378,11 +390,11 @@ _LABELLED = "premise\thypothesis\tlabel\nP\tF\te\nQ\tG\t"
         (
             "n.txt",
             "unsup",
-            "One.\nDéjà.\n".encode("latin-1"),
+            "Été.\nDéjà.\n".encode() + b"\xe9t\xe9",
             "damaged",
-            ["line 2, byte 2", "0xE9", "ISO-8859-1"],
+            ["line 3, byte 1", "0xE9", "ISO-8859-1"],
         ),
-        ("o.txt", "unsup", "One.\nTwo.\n".encode("utf-16-le"), "damaged", ["NUL byte"]),
+        ("o.txt", "unsup", "One.\nTwo\0.\n", "damaged", ["NUL byte"]),
         ("p.txt", "unsup", "word " * 300_000, "too-large", ["line 1", "megabyte"]),
         ("q.csv", "unsup", 'sent0,sent1\n"' + "a,b\n" * 400_000, "too-large", ["quote"]),
         ("r.csv", "unsup", 'sent0,sent1\na,b\n"c,d\n', "damaged", ["line 3", "quote"]),

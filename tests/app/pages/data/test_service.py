@@ -17,7 +17,7 @@ from tests.fakes.workers import do_units
 from theodolite.app import suites as names
 from theodolite.app.jobs.submit import perform
 from theodolite.app.pages.data import choices, service, sets, similarity, suites
-from theodolite.app.pages.data.service import hub_name, mapping_of, together
+from theodolite.app.pages.data.service import bring, hub_name, mapping_of
 from theodolite.app.pages.data.similarity import ALL, EXAMPLE, SimilaritySpec
 from theodolite.app.pages.data.suites import FetchJob
 from theodolite.app.surfaces import document
@@ -79,11 +79,11 @@ def test_the_files_of_one_set_are_taken_together(tmp_path: Path) -> None:
     for name in ("val.de", "val.en"):
         (folder / name).write_text("eins\n")
     for given, name in (([folder], "set.zip"), (sorted(folder.iterdir()), "val.zip")):
-        with together(given) as file:
-            assert (mapping_of(file, None, None).kind, file.name) == ("parallel", name)
-        assert not file.exists()
+        with bring(given) as set_:
+            assert (mapping_of(set_.path, None, None).kind, set_.path.name) == ("parallel", name)
+        assert not set_.path.exists()
     for given, named in (([tmp_path / "none"], "none"), ([], "")):
-        with refused("no-file", named), together(given):
+        with refused("no-file", named), bring(given):
             pass
 
 
@@ -91,10 +91,10 @@ def test_a_folder_of_splits_is_mapped_as_a_table(tmp_path: Path) -> None:
     """By guesses, or by the columns and the kind that are named."""
     for part in ("train", "test"):
         (tmp_path / f"{part}.csv").write_text("text,label\na b,x\nc d,y\ne f,x\n")
-    with together([tmp_path]) as file:
-        assert mapping_of(file, None, None).columns == LABELLED
-        assert mapping_of(file, "sentences", None).kind == "sentences"
-        named = mapping_of(file, "labels", "text=label,label=text")
+    with bring([tmp_path]) as brought:
+        assert mapping_of(brought.path, None, None).columns == LABELLED
+        assert mapping_of(brought.path, "sentences", None).kind == "sentences"
+        named = mapping_of(brought.path, "labels", "text=label,label=text")
     assert named.columns == {"text": "label", "label": "text"}
 
 
