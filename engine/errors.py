@@ -1,6 +1,7 @@
 """The exception whose message is shown to users, and how other exceptions are described."""
 
 import difflib
+import re
 from collections.abc import Iterable
 from typing import Any, Literal
 
@@ -31,10 +32,14 @@ class UserError(ValueError):
     """Something the person gave cannot be used.
 
     The message says what was given and what was expected, the hint what to do about it: a sentence
-    each, the hint empty if there is nothing to do.
+    each, the hint empty if there is nothing to do. Of what is very long both ends are quoted.
     """
 
     def __init__(self, message: str, hint: str = "", *, code: Code = "invalid") -> None:
+        message, hint = (  # a quotation or a word that no sentence can hold whole
+            re.sub(r"(?<!\w)'[^']{200,}'|\S{200,}", lambda m: f"{m[0][:90]}…{m[0][-90:]}", text)
+            for text in (message, hint)
+        )
         super().__init__(message)
         self.message = message
         self.hint = hint
@@ -80,10 +85,10 @@ class PlacedError(UserError):
         before, at, behind = text[:start], text[start:end], text[end:]
         if len(before) > self.AROUND:
             before = f"…{before[1 - self.AROUND :]}"
-        if len(at) > self.AROUND:
-            at = f"{at[: self.AROUND - 1]}…"
-        if len(behind) > self.AROUND:
-            behind = f"{behind[: self.AROUND - 1]}…"
+        at, behind = (
+            part if len(part) <= self.AROUND else f"{part[: self.AROUND - 1]}…"
+            for part in (at, behind)
+        )
         return before, at or " ", behind
 
 

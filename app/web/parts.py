@@ -10,8 +10,9 @@ from __future__ import annotations
 import json
 import logging
 import math
+import re
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from html import escape
 from itertools import chain, repeat
@@ -180,8 +181,8 @@ def empty(title: str, text: str, link: tuple[str, str] | None = None) -> str:
 def problem(error: Exception) -> str:
     """An error as a notice: its message, its position in the input and its hint."""
     message = escape(str(getattr(error, "message", error)))
-    hint = escape(str(getattr(error, "hint", "") or ""))
-    below = f"<p>{hint}</p>" if hint else ""
+    hint = str(getattr(error, "hint", "") or "")
+    below = f"<p>{_hint(hint)}</p>" if hint else ""
     if isinstance(error, PlacedError):
         before, at, behind = (escape(part) for part in error.marked())
         below = f'<pre class="t-place" dir="ltr">{before}<mark>{at}</mark>{behind}</pre>{below}'
@@ -190,11 +191,16 @@ def problem(error: Exception) -> str:
     )
 
 
+def _hint(text: str) -> str:
+    """What to do about an error, with commands set apart."""
+    return re.sub("`([^`]+)`", r"<code>\1</code>", escape(text))
+
+
 def failure(error: str | None, hint: str) -> str:
     """The error of a run, inside its card; empty text without an error."""
     if not error:
         return ""
-    below = f"<br>{escape(hint)}" if hint else ""
+    below = f"<br>{_hint(hint)}" if hint else ""
     return f'<p class="t-run-error">{escape(labelled(error))}{below}</p>'
 
 
@@ -203,16 +209,6 @@ def say(text: str, kind: str = "") -> str:
     return (
         f'<div class="t-notice {escape(kind)}" role="status"><p>{escape(labelled(text))}</p></div>'
     )
-
-
-def warn(texts: Iterable[str]) -> str:
-    """Warnings to read before trusting a number; empty text when there are none."""
-    paragraphs = [escape(text) for text in texts]
-    if not paragraphs:
-        return ""
-    items = "".join(f"<li>{text}</li>" for text in paragraphs)
-    body = f"<ul>{items}</ul>" if len(paragraphs) > 1 else f"<p>{paragraphs[0]}</p>"
-    return f'<div class="t-notice t-warn" role="note">{body}</div>'
 
 
 def notice(**kwargs: Any) -> gr.HTML:

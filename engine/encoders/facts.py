@@ -1,5 +1,6 @@
 """Facts about an encoder from its spec and files. Downloads nothing, loads no model."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -228,6 +229,11 @@ def _word_facts(spec: SourceSpec, *, read: bool) -> dict[str, Any]:
 def _checkpoint_facts(spec: SourceSpec, ranker: str) -> dict[str, Any]:
     checkpoint = _here(spec)
     if checkpoint is None:
+        if not re.fullmatch(r"(?!.{97})[\w.-]+(/[\w.-]+)?", spec.value, re.ASCII):
+            raise UserError(
+                f"'{spec.value}' is no id of a model on the hub.",
+                "An id is NAME or OWNER/NAME, of letters, digits and . _ - alone.",
+            )
         return {"available": False, "problem": LATER}
     own, chosen = runs_modules(checkpoint, spec), spec.option("pooling")
     checkpoint.check(pooled=not chooses_nothing(spec), ranker=ranker)
@@ -257,7 +263,7 @@ def _checkpoint_facts(spec: SourceSpec, ranker: str) -> dict[str, Any]:
 def _read(spec: SourceSpec, warnings: list[str]) -> dict[str, Any]:
     """What the loaded model shows, in place of what its files say."""
     encoder = load(str(spec.with_options(prompt=None, query_prompt=None)))
-    encoder.encode(TEXTS)
+    encoder.encode(TEXTS[:1])  # the shorter: a text that is cut would be counted
     known = {"dim": encoder.dim, "fingerprint": encoder.fingerprint}
     return known | {"warnings": list(dict.fromkeys([*warnings, *encoder.warnings]))}
 

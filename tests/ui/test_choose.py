@@ -39,18 +39,18 @@ def test_a_file_becomes_a_decision(visitor, place, desk, tmp_path):
     page = visit.open(TWO)
     rows = [(line, f"{line} {line}", label) for line, label in topics(30)]
     bring(page, written(tmp_path / "products.csv", rows, ("title", "body", "label")))
+    says(page.locator("#look"), "could each be the text")
     page.locator("#role-text input").fill("body")
     page.locator("#role-text input").press("Enter")
     page.locator("#take-in").click()
     says(page.locator("#sheet"), "120 examples, 4 labels", "text = body and label = label")
     done(page, desk, "#choose")
-    shown = ("wordllama is best", "Decision sheet for upload:products", "text = body and label")
-    says(page.locator("#sheet"), *shown)
+    says(page.locator("#sheet"), "wordllama is best", "sheet for upload:products", "text = body")
     visit.fits()
-    sheet = saved(page.get_by_role("button", name="Markdown")).read_text("utf-8")
-    assert "wordllama is best" in sheet
-    again = visitor(place).open(address_of(page, "data="))
-    says(again.locator("#sheet h2").first, "wordllama is best")
+    sheet = saved(page.get_by_role("button", name="Markdown"))
+    assert "wordllama is best" in sheet.read_text("utf-8")
+    page = visitor(place).open(address_of(page, "data="))
+    says(page.locator("#sheet h2").first, "wordllama is best")
 
 
 @pytest.mark.long
@@ -67,5 +67,4 @@ def test_a_newcomer_with_banking77(visitor, place, desk, data_root, tmp_path):
     page.locator("#take-in").click()
     says(page.locator("#sheet"), "300 examples", "2,780 rows without a label are left out")
     done(page, desk, "#choose")
-    says(page.locator("#sheet"), "Decision sheet for upload:banking", "minilm is best")
-    says(page.locator("#sheet"), "Random words (random:256) score")
+    says(page.locator("#sheet"), "for upload:banking", "minilm is best", "(random:256) score")

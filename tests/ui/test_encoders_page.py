@@ -111,8 +111,7 @@ def test_the_settings_of_a_model_are_audited_and_it_is_renamed(visit, workspace,
     page.get_by_role("button", name="Rename").click()
     says(page.locator("#encoders"), "mine")
     expect(page.locator("#encoders")).not_to_contain_text(name)
-    page = visit.open("search?encoder=mine")
-    says(page.locator("#encoders"), "mine")
+    says(visit.open("search?encoder=mine").locator("#encoders"), "mine")
 
 
 def test_visitors_of_an_empty_store_are_told_so_alone(visitor, tmp_path):

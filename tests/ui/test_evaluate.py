@@ -45,13 +45,12 @@ def test_a_run_is_started_followed_and_found_again(visit, visitor, site, workspa
     page.locator("#evaluate").click()
     says(page.locator("#following"), "queued")
     run, runs = run_in_address(page), workspace.store.runs
-    attempt = runs.get(run)["attempt"]
-    runs.start(run, attempt, "local-0", ["StarterSearch"])
+    runs.start(run, 1, "local-0", ["StarterSearch"])
     again = visitor(site).open(address_of(page))
     says(again.locator("#following"), "0 of 1 done")
     assert evaluate_one(workspace, "random:48", "StarterSearch")["error"] is None
     runs.end_unit(run, 0, 0.5)
-    runs.finish(run, attempt, "done")
+    runs.finish(run, 1, "done")
     for tab in (page, again):
         says(tab.locator("#following"), "1 of 1 done")
         says(tab.locator("#results tbody tr"), "random:48")
@@ -104,8 +103,10 @@ def test_suites_bring_their_members_and_protocol_and_seeds_their_spread(visitor,
 
 def test_each_part_of_a_run_is_shown(visitor, place, desk):
     """The running one with a bar of its own, a failed one with its error and a way to retry."""
-    run = queue_evaluation(desk, ["random:32"], ["MR", "SST5", "TREC"], seed=7, seeds=2)
-    runs = desk.store.runs
+    run, runs = (
+        queue_evaluation(desk, ["random:32"], ["MR", "SST5", "TREC"], seed=7, seeds=2),
+        desk.store.runs,
+    )
     labels = job_of(runs.get(run)).units()
     runs.start(run, 1, "local-0", labels)
     runs.end_unit(run, 0, 12.0)
@@ -122,4 +123,8 @@ def test_each_part_of_a_run_is_shown(visitor, place, desk):
     says(page.locator("body"), "will be available again after this run")
     runs.progress(run, 1, 0.8, labels[2])
     expect(bar).to_have_attribute("aria-valuenow", "80")
+    runs.finish(run, 1, "cancelled")
+    says(page.locator("#following"), "cancelled")
+    runs.retry(run)  # as another tab does
+    says(page.locator("#following"), "queued")
     runs.cancel(run)

@@ -9,7 +9,7 @@ import gradio as gr
 
 import theodolite.app.surfaces.web as web
 from theodolite.app import exchange, formats
-from theodolite.app.blocks import Block, Link, Nothing, Text
+from theodolite.app.blocks import Block, Caveat, Caveats, Link, Nothing, Text
 from theodolite.app.components.folder import folder
 from theodolite.app.pages.board import examples, standings
 from theodolite.app.pages.board.answer import BOARD
@@ -18,6 +18,7 @@ from theodolite.app.pages.encoders.choices import read
 from theodolite.app.pages.evaluate.job import waiting
 from theodolite.app.pages.layout import AWAITED, fill
 from theodolite.app.published import Published
+from theodolite.app.surfaces import document
 from theodolite.app.surfaces.static import Static
 from theodolite.app.web import parts
 from theodolite.app.web.controls import Answer, Control, Controls, Values, on, on_open, poll
@@ -235,7 +236,7 @@ def _place_import(workspace: Workspace) -> gr.Dropdown:
             left.append(f"Also left out: {formats.plural(more, 'file')}.")
         results = formats.plural(len(imported.results), "result")
         said = parts.say(f"{results} of {models} on {tasks} imported.")
-        warned = parts.warn([*imported.notes, *left])
+        (warned,) = document.pieces([Caveats([*map(Caveat, [*imported.notes, *left])])])
         return {file: None, held: _import_choices(workspace), notice: f"{said}{warned}"}
 
     def let_go(chosen: Sequence[str]) -> Answer:

@@ -4,7 +4,6 @@ The columns of a file are found by their values, and asked for in doubt.
 """
 
 from collections import Counter
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -12,10 +11,8 @@ import numpy as np
 from theodolite.app import formats
 from theodolite.app.pages.data import service as uploads
 from theodolite.app.workspace import Workspace
-from theodolite.engine.datasets import archives, tables
+from theodolite.engine.datasets import tables
 from theodolite.engine.datasets.chunks import base
-from theodolite.engine.datasets.columns import candidates
-from theodolite.engine.datasets.formats import open_table
 from theodolite.engine.datasets.types import (
     Dataset,
     LabelledPairs,
@@ -33,8 +30,6 @@ MIN_EXAMPLES = 20
 """Fewest examples that are scored."""
 MAX_COMPARED = 2_000
 """Most sentences whose neighbours are compared if there are no labels."""
-SAMPLE = 200
-"""Rows that are read."""
 EXAMPLES = {
     "pairs": ("pair", "pairs"),
     "labelled-pairs": ("pair", "pairs"),
@@ -60,7 +55,13 @@ def bring(workspace: Workspace, file: Path, columns: str = "") -> str:
     with uploads.bring([file]) as brought:
         whole = brought.path
         if not columns:
-            _refuse_ambiguous(whole)
+            doubts, choice = uploads.doubts(whole, tables.preview(whole, whole.name))
+            if doubts:
+                raise UserError(
+                    f"Which columns of {whole.name} count? {'; '.join(doubts)}.",
+                    f"Name them in Columns (--columns): {choice}",
+                    code="ambiguous",
+                )
         mapping, stem = (
             uploads.mapping_of(whole, None, columns or None),
             uploads.name_for(whole.name),
@@ -80,42 +81,6 @@ def bring(workspace: Workspace, file: Path, columns: str = "") -> str:
             uploads.remove(workspace, f"upload:{name}")
         raise
     return f"upload:{name}"
-
-
-def _refuse_ambiguous(file: Path) -> None:
-    """Refuse a table in which several columns could be the text, or the label, by their values.
-
-    A column called `text` or `label` is what it says.
-    """
-    preview = tables.preview(file, file.name)
-    if preview.type or preview.kind not in ("labels", "sentences"):
-        return
-    table = open_table(*archives.first_table(file, file.name))
-    rows = [cells for _, cells in islice(table.rows, SAMPLE) if len(cells) == len(table.columns)]
-    texts, labels = candidates(
-        {
-            name: [str(row[i]) for row in rows]
-            for i, name in enumerate(table.columns)
-            if name.casefold() != "split"
-        }
-    )
-    named = {name.casefold(): [name] for name in table.columns}
-    texts = named.get("text", texts)
-    labels = named.get("label", [name for name in labels if name not in texts])
-    by_name = [preview.guesses["text"]] if "text" in preview.guesses else []
-    texts = [*dict.fromkeys(texts + by_name)]
-    several = [
-        f"{formats.listed(names)} could each be the {role}"
-        for role, names in (("text", texts), ("label", labels))
-        if len(names) > 1
-    ]
-    if several and texts:
-        label = next((f",label={name}" for name in labels if name != texts[0]), "")
-        raise UserError(
-            f"Which columns of {file.name} count? {'; '.join(several)}.",
-            f"Name them in Columns (--columns): text={texts[0]}{label}",
-            code="ambiguous",
-        )
 
 
 def check(data: Dataset) -> None:

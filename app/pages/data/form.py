@@ -141,6 +141,7 @@ def build(workspace: Workspace, *, again: bool = False) -> Any:
         with service.bring([Path(file) for file in values.file], values.sheet or "") as brought:
             path = brought.path
             seen = tables.preview(path, path.name, HEADERS[values.header])
+            doubts = [f"{text}: choose below." for text in service.doubts(path, seen)[0]]
         name = Path(values.file[0]).name if len(values.file) == 1 else path.name
         filled = fields_of(seen.kind)
         needed, columns = NEEDED.get(seen.kind, ()), list(seen.columns)
@@ -152,7 +153,7 @@ def build(workspace: Workspace, *, again: bool = False) -> Any:
             body: gr.update(visible=True),
             sheet: gr.update(choices=list(brought.sheets), visible=len(brought.sheets) > 1),
             fields: gr.update(visible=seen.type is None),
-            look: web.value(_look(name, seen, brought.notes)),
+            look: web.value(_look(name, seen, [*brought.notes, *doubts])),
             kind: seen.kind,
             controls["name"]: values.name or service.name_for(path.name),
         }

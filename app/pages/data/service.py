@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from itertools import count
+from itertools import count, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from theodolite.app import corpora, endpoints
+from theodolite.app import corpora, endpoints, formats
 from theodolite.app.workspace import Workspace
 from theodolite.engine import chat
 from theodolite.engine.datasets import (
@@ -24,12 +24,16 @@ from theodolite.engine.datasets import (
     tables,
     written,
 )
-from theodolite.engine.datasets.columns import OPTIONAL, ROLES
+from theodolite.engine.datasets.columns import OPTIONAL, ROLES, candidates
 from theodolite.engine.datasets.files import listed
+from theodolite.engine.datasets.formats import open_table
 from theodolite.engine.datasets.tables import Mapping, Preview
 from theodolite.engine.datasets.types import TYPES, Retrieval
 from theodolite.engine.errors import UserError
 from theodolite.store.uploads import UploadRow
+
+SAMPLE = 200
+"""Rows that are read to tell columns by their values."""
 
 
 def keep(
@@ -86,6 +90,38 @@ def keep(
         return workspace.store.uploads.add(
             name, mapping.kind, file, mapping=mapping.to_dict(), info=facts, filename=filename
         )
+
+
+def doubts(file: Path, seen: Preview) -> tuple[list[str], str]:
+    """What to ask where columns of a table could each be the text, or the label, by their values.
+
+    A column called `text` or `label` is what it says.
+
+    Returns:
+        The doubts in words, and a choice as it is typed; empty where there are none.
+    """
+    if seen.type or seen.kind not in ("labels", "sentences"):
+        return [], ""
+    table = open_table(*archives.first_table(file, file.name), seen.header)
+    rows = [cells for _, cells in islice(table.rows, SAMPLE) if len(cells) == len(table.columns)]
+    texts, labels = candidates(
+        {
+            name: [str(row[i]) for row in rows]
+            for i, name in enumerate(table.columns)
+            if name.casefold() != "split"
+        }
+    )
+    named = {name.casefold(): [name] for name in table.columns}
+    texts = named.get("text", texts)
+    labels = named.get("label", [name for name in labels if name not in texts])
+    texts = [*dict.fromkeys([*texts, *filter(None, [seen.guesses.get("text")])])]
+    several = [
+        f"{formats.listed(names)} could each be the {role}"
+        for role, names in (("text", texts), ("label", labels))
+        if len(names) > 1 and texts
+    ]
+    label = next((f",label={name}" for name in labels if name not in texts[:1]), "")
+    return several, f"text={texts[0]}{label}" if several else ""
 
 
 @dataclass(frozen=True)

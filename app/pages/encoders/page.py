@@ -248,6 +248,7 @@ def _about(info: Mapping[str, Any]) -> list[Block]:
         "dimensions": formats.count(info["dim"]) if info.get("dim") else "",
         "parameters": formats.compact(info["parameters"]) if info.get("parameters") else "",
         "size": formats.size(info["bytes"]) if info.get("bytes") else "",
+        "reads": formats.plural(info["max_tokens"], "token") if info.get("max_tokens") else "",
         "pooling": ": ".join([info.get("pooling") or "", *(info.get("why") or [])]),
         **{name.replace("_", " "): none.get(text, f"“{text}”") for name, text in prompts.items()},
         "its own prompts": ", ".join(own),

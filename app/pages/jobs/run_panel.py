@@ -1,6 +1,7 @@
 """A panel which follows a background run on the page that started it; the address names the run.
 
-While the run is alive, it asks every second, and each answer waits until then for a change.
+While the run is alive, it asks every second, and each answer waits until then for a change. A run
+that failed or was cancelled may be retried elsewhere: it is looked at now and then.
 """
 
 import time
@@ -23,7 +24,7 @@ from theodolite.store.run_rows import LIVE, RunRow
 Named = Mapping[str, Any]
 """Changes of a page's components, by their names on the page."""
 NOTHING: Named = MappingProxyType({})
-POLL_SECONDS = 1.0
+POLL_SECONDS, IDLE_SECONDS = 1.0, 5.0
 WAIT_SECONDS, CHECK_SECONDS = 0.9, 0.05
 """Maximum time that an answer waits for the run to move, and the interval between checks."""
 AT_ONCE = 16
@@ -160,7 +161,10 @@ class RunPanel:
         verbs = views.buttons(self._workspace, run, without=("next", "remove"))
         shown = {
             self._view: card(run, verbs),
-            self._timer: gr.update(active=run["state"] in LIVE),
+            self._timer: gr.update(
+                value=POLL_SECONDS if run["state"] in LIVE else IDLE_SECONDS,
+                active=run["state"] != "done",
+            ),
             self.moved: now,
         }
         if now != known:

@@ -272,7 +272,10 @@ def answer(
     }
     columns |= known
     is_empty = all(one.among is not None and not len(one.among) for one in limits.values())
-    for way, name in [at for at in grid if at not in known]:
+    lacking = [at for at in grid if at not in known]
+    if lacking:
+        workspace.catalog.stamp(spec.data)  # one that is gone is said once, not of each encoder
+    for way, name in lacking:
         yield SearchAnswer(spec, tuple(columns.values()), is_empty)
         one = replace(spec, data=collections[way], chunks="")
         try:

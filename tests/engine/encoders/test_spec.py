@@ -96,11 +96,14 @@ def test_a_relative_path_becomes_absolute():
         ("minilm | drop:two,nli", "two", "whole number", "invalid"),
         ("minilm |", "Unknown step ''", "normalise", "unknown"),
         ("dir:caf\udce9", "surrogate", "UTF-8", "invalid"),
+        ("y" * 5000, "yyy…yyy", "hf:yyy", "unknown"),
+        ("minilm" + " + minilm" * 700 + " + you", "you", "%2B", "unknown"),
     ],
 )
 def test_mistakes_name_the_piece_and_say_what_to_do(written, named, suggests, code):
-    with refused(code, named, suggests):
+    with refused(code, named, suggests) as caught:
         parse(written)
+    assert len(str(caught.value)) < 1000
 
 
 @pytest.mark.parametrize("sizes", [[16, 32, 64, 128, 256, 300], [16, 32, 64, 128, 256], [16], [10]])

@@ -46,13 +46,16 @@ def test_what_cannot_encode_is_not_added(home: Path, folders: Folders) -> None:
     """What can is listed with the dimension that its vectors have."""
     pointer = folders.mean("pointer")
     (pointer / "model.safetensors").write_text(LFS_POINTER)
-    for spec, why in ((f"dir:{pointer}", "Git LFS pointer"), ("dir:/nowhere", "no folder")):
+    for spec, why in (
+        (f"dir:{pointer}", "Git LFS pointer"),
+        ("dir:/nowhere", "no folder"),
+        ("hf:a b/c", "no id"),
+    ):
         assert why in theodolite("encoders", "add", spec, code=2)[-1]
     cnn = LIKE_THEIRS["cnn"](folders, "cnn")
     (row,) = objects(theodolite("encoders", "add", f"dir:{cnn}", "--json"))
-    assert row["dim"] == 24 and row["fingerprint"]
-    assert "depends on the texts that are encoded with it" in row["warnings"][0]
-    names = {row["name"] for row in objects(theodolite("encoders", "list", "--json"))}
+    assert row["dim"] == 24 and row["fingerprint"] and "depends on the texts" in row["warnings"][0]
+    names = [row["name"] for row in objects(theodolite("encoders", "list", "--json"))]
     assert f"dir:{cnn}" in names and f"dir:{pointer}" not in names
 
 

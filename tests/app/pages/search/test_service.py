@@ -68,6 +68,8 @@ def test_a_filter_needs_no_space(workspace: Workspace, only: str) -> None:
     assert among is not None and 0 < len(among) < len(workspace.catalog.sentences(TOPICS)[0])
     with refused("unknown", "label: cooking"):
         retrieval.among(workspace, TOPICS, ["label: none"])
+    with refused("unknown", "upload:gone"):
+        last(workspace, data="upload:gone", encoders=[A, "random:64"])
 
 
 def test_a_pattern_among_some(workspace: Workspace) -> None:
@@ -111,9 +113,7 @@ def last(workspace: Workspace, *, start: bool = False, **other: Any) -> SearchAn
     usual = {"queries": ["rain"], "data": TOPICS, "k": 5, "encoders": [A]}
 
     def do(job: Any) -> bool:
-        if start:
-            retrieval.start(workspace, job)
-        return False
+        return bool(start and retrieval.start(workspace, job))  # type: ignore[func-returns-value]
 
     *_, whole = answer(workspace, SearchSpec(**(usual | other)), do)
     return whole
