@@ -49,12 +49,12 @@ class Recent(Generic[Key, Value]):
             with self._lock:  # atomically: otherwise another thread could load it a second time
                 self._values[key] = value
                 self._loading.pop(key, None)
-                while len(self._values) > 1 and self._is_full():
+                while (
+                    len(self._values) > 1
+                    and sum(map(self._size, self._values.values())) > self._most
+                ):
                     self._values.popitem(last=False)
             return value
-
-    def _is_full(self) -> bool:
-        return sum(map(self._size, self._values.values())) > self._most
 
     def __contains__(self, key: Key) -> bool:
         return key in self._values

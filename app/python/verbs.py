@@ -140,7 +140,12 @@ def search(
     models = _several(encoders)
     names = [model.name if is_encoder(model) else text(model, "encoder") for model in models]
     named = data if isinstance(data, str) else ""
-    spec = SearchSpec(_texts(queries, "queries"), named, names, **options)
+    spec = SearchSpec(
+        [queries] if isinstance(queries, str) else texts(queries, "queries"),
+        named,
+        names,
+        **options,
+    )
     if named and not any(is_encoder(model) for model in models):
         return SEARCH.last(own(workspace), spec, performed(own(workspace), move))
     if not spec.is_near or spec.only:
@@ -262,8 +267,3 @@ def _several(given: Any) -> list[Any]:
     """Wrap a single encoder in a list."""
     single = isinstance(given, str | bytes) or not isinstance(given, Iterable)
     return [given] if single else list(given)
-
-
-def _texts(given: Any, name: str) -> list[str]:
-    """Wrap a single text in a list."""
-    return [given] if isinstance(given, str) else texts(given, name)

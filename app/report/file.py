@@ -189,7 +189,8 @@ def _button(table: Table) -> str:
 def left_out(report: Report, cut: Sequence[Table], cap: Cap) -> str:
     """What a cap leaves out of a report, in words; empty when nothing."""
     reasons = []
-    if any(_is_longer(table, cap) for table in report.tables):
+    texts = (cell for table in report.tables for row in table.rows for cell in row)
+    if any(isinstance(cell, str) and len(cell) > cap.characters for cell in texts):
         reasons.append(f"texts end after {cap.characters:,} characters")
     reasons += [
         f"{table.name} has {len(table.rows):,} of {table.total:,} rows, evenly spaced"
@@ -197,12 +198,6 @@ def left_out(report: Report, cut: Sequence[Table], cap: Cap) -> str:
         if len(table.rows) < table.total
     ]
     return "; ".join(reasons)
-
-
-def _is_longer(table: Table, cap: Cap) -> bool:
-    return any(
-        isinstance(cell, str) and len(cell) > cap.characters for row in table.rows for cell in row
-    )
 
 
 def made(report: Report) -> str:

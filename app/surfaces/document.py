@@ -286,7 +286,8 @@ def _table(block: Table) -> str:
     data = [at for at, cell in enumerate(first) if not isinstance(cell, Link | tuple)]
     file = [[file_cell(row[at]) for at in data] for row in [block.columns, *block.rows]]
     save = parts.csv_button("Download CSV", f"{block.name}.csv", file)
-    if any(_is_formula(cell) for row in file for cell in row):
+    texts = (cell for row in file for cell in row if isinstance(cell, str))
+    if any(formats.spreadsheet_text(text) != formats.encodable(text) for text in texts):
         save += parts.FOR_SPREADSHEETS
     if isinstance(first[0], Cell):
         return f"{_table_of_cells(block)}{save}{note}"
@@ -308,10 +309,6 @@ def file_cell(cell: Any) -> Any:
     if isinstance(cell, tuple):
         return " ".join(str(file_cell(one)) for one in cell)
     return cell.label if isinstance(cell, Link | Action) else _of(cell).value
-
-
-def _is_formula(value: Any) -> bool:
-    return isinstance(value, str) and formats.spreadsheet_text(value) != formats.encodable(value)
 
 
 def _table_of_cells(block: Table) -> str:

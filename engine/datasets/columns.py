@@ -130,14 +130,41 @@ def guess(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> tuple[Kind, 
         labels = [c for c in candidates(values)[1] if c not in roles.values()]
         roles |= {"label": labels[0]} if len(labels) == 1 else {}
     two = two or (len(columns) == 2 and all(map(is_language, columns)))
-    return _kind(roles, paired, two), roles
+    if unnamed and (kind := _by_place(columns, rows, numeric)):
+        found = {role: c for role, c in zip(_PLACES[kind], columns, strict=False)}
+        return kind, {**roles, **found, "text": columns[-1]}
+    only = {roles.get(role) for role in ("query", "document", "split")} >= set(columns)
+    return _kind(roles, paired, two, only), roles
 
 
-def _kind(roles: dict[str, str], paired: bool, two: bool) -> Kind:
+_PLACES: dict[Kind, tuple[str, ...]] = {
+    "labels": ("label",),
+    "triplets": ("anchor", "positive", "negative"),
+}
+
+
+def _by_place(
+    columns: Sequence[str], rows: Sequence[Sequence[Any]], numeric: set[str]
+) -> Kind | None:
+    """Tell known layouts without names: a class, a title and the text of it, or three texts.
+
+    Sources: AG News and DBpedia (Zhang, Zhao and LeCun 2015); the triples of MS MARCO.
+    """
+    cells = [[str(row[i]) for row in rows] for i in range(len(columns))]
+    size = [sum(map(len, values)) for values in cells]
+    differ = [2 * len(set(values)) > len(rows) for values in cells]
+    if len(columns) < 3 or not (differ[1] and differ[-1]) or {columns[1], columns[-1]} & numeric:
+        return None
+    if columns[0] in numeric and _is_whole(rows, 0) and len(set(cells[0])) <= MAX_CLASSES:
+        return "labels" if size[-1] >= 2 * size[1] else None
+    return "triplets" if len(columns) == 3 and min(size) >= 15 * len(rows) else None
+
+
+def _kind(roles: dict[str, str], paired: bool, two: bool, only: bool) -> Kind:
     """Return the first kind whose roles are all found; plain sentences need the least."""
     possible: tuple[tuple[Kind, bool], ...] = (
         ("pairs", True),
-        ("retrieval", "grade" in roles),
+        ("retrieval", "grade" in roles or only),
         ("triplets", True),
         ("labelled-pairs", paired),
         ("labels", True),

@@ -18,7 +18,13 @@ from typing import Any
 
 from theodolite.engine.datasets import archives, beir
 from theodolite.engine.datasets.dialect import ENDINGS
-from theodolite.engine.datasets.files import encoding_of, listed, refuse_other, told_encoding
+from theodolite.engine.datasets.files import (
+    encoding_of,
+    listed,
+    other_encoding,
+    refuse_other,
+    told_encoding,
+)
 from theodolite.engine.datasets.limits import MAX_ROW
 from theodolite.engine.errors import UserError
 from theodolite.engine.filetypes import is_page
@@ -89,15 +95,20 @@ def pack(files: Iterable[tuple[str, bytes]], target: Path) -> list[str]:
     Returns:
         What was read and what was left out, in sentences.
     """
-    lines, beside = list[str](), dict[str, bytes]()
+    lines, converted, beside = list[str](), list[str](), dict[str, bytes]()
     kinds, without = Counter[str](), dict[str, list[str]]()
     for name, raw in files:
         if is_judged(name):
             beside["/".join(PurePosixPath(name).parts[-2:])] = raw
             continue
         try:
-            lines.append(_line(name, text_of(name, raw)))
-            kinds[PurePosixPath(name.lower()).suffix] += 1
+            line = json.dumps({"_id": name, "text": text_of(name, raw)}, ensure_ascii=False) + "\n"
+            _check_length(len(line))
+            lines.append(line)
+            ending = PurePosixPath(name.lower()).suffix
+            kinds[ending] += 1
+            if ending not in (".pdf", *_PAGES) and other_encoding(io.BytesIO(raw)):
+                converted.append(name)
         except _LeftOut as reason:
             without.setdefault(str(reason), []).append(name)
     lost = [f"{why}: {len(some):,} ({listed(some, 3)})." for why, some in without.items()]
@@ -110,6 +121,11 @@ def pack(files: Iterable[tuple[str, bytes]], target: Path) -> list[str]:
     with zipfile.ZipFile(target, "w") as archive:
         for name, raw in {CORPUS: "".join(sorted(lines)).encode(), **beside}.items():
             archive.writestr(zipfile.ZipInfo(name), raw)
+    if converted:
+        lost.append(
+            f"Not in UTF-8, and read as Windows-1252 or UTF-16: {len(converted):,} "
+            f"({listed(converted, 3)}). If letters look wrong, save them as UTF-8."
+        )
     if kinds == {".txt": 2}:
         lost.append(
             "If the lines of two text files translate one another, name these by their languages, "
@@ -117,12 +133,6 @@ def pack(files: Iterable[tuple[str, bytes]], target: Path) -> list[str]:
         )
     each = ", ".join(f"{n:,} {ending}" for ending, n in kinds.most_common())
     return [f"Documents, named by their files: {len(lines):,} ({each}).", *lost]
-
-
-def _line(name: str, text: str) -> str:
-    line = json.dumps({"_id": name, "text": text}, ensure_ascii=False) + "\n"
-    _check_length(len(line))
-    return line
 
 
 def text_of(name: str, raw: bytes) -> str:

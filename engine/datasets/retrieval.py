@@ -50,7 +50,8 @@ def assemble(
     if judged and not any(answered):
         raise UserError(
             f"No query of {title} has a judged document. {' '.join(_with_counts(notes))}".rstrip(),
-            "Judgements name queries and documents by the ids that the other two files give them.",
+            "Judgements name queries and documents by the ids that the other two files give them, "
+            f"such as {' and '.join(shorten(next(iter(of), '')) for of in (texts, corpus))}.",
             code="mismatch",
         )
     notes[_UNJUDGED] = [key for key in texts if key not in known]
@@ -152,14 +153,17 @@ def _grades(
     for row in rows:
         grade = grade_of(row)
         if row.query not in queries:
-            notes.setdefault(_UNKNOWN_QUERY, []).append(row.place)
+            notes.setdefault(_UNKNOWN_QUERY, []).append(f"{shorten(row.query)} of {row.place}")
             continue
         if row.document not in documents:
-            notes.setdefault(_UNKNOWN_DOCUMENT, []).append(row.place)
+            notes.setdefault(_UNKNOWN_DOCUMENT, []).append(
+                f"{shorten(row.document)} of {row.place}"
+            )
         if grades.setdefault(row.query, {}).setdefault(row.document, grade) != grade:
             raise UserError(
-                f"{row.place} judges the document {shorten(row.document)} for the query "
-                f"{shorten(row.query)} a second time, with another grade.",
+                f"{row.place} judges the document "
+                f"{shorten(documents.get(row.document, row.document))} for the query "
+                f"{shorten(queries[row.query])} a second time, with another grade.",
                 "Keep one grade for each query and document.",
                 code="conflict",
             )

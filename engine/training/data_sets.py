@@ -96,7 +96,9 @@ def with_labels(name: str, loss: str, catalog: Catalog, limit: int | None) -> Ex
                 for part in parts
                 for left, right, gold in zip(part.left, part.right, part.gold, strict=True)
             ]
-        case "labelled-pairs", LabelledPairs() if _are_marked(data):
+        case "labelled-pairs", LabelledPairs() if None not in map(
+            pair_classification.mark, set(data.labels)
+        ):
             left, right, labels, notes = _labelled_pairs(data)
             marked = zip(left, right, map(pair_classification.mark, labels), strict=True)
             rows = [(one, other, same) for one, other, same in marked if same]
@@ -120,11 +122,6 @@ def with_labels(name: str, loss: str, catalog: Catalog, limit: int | None) -> Ex
     kept = [row for row in rows if all(cell.strip() for cell in row)]
     wanted = ExamplesSpec("st", False, 1, limit)
     return _made(columns, kept, notes + blank(len(rows) - len(kept)), wanted)
-
-
-def _are_marked(data: LabelledPairs) -> bool:
-    """Whether every label says that a pair means the same, or that it does not, or neither."""
-    return all(pair_classification.mark(label) is not None for label in set(data.labels))
 
 
 def _labelled_sentences(data: LabelledSentences) -> tuple[list[tuple[str, str]], list[str]]:

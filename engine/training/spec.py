@@ -35,33 +35,12 @@ def _is_evaluated(values: Mapping[str, Any]) -> bool:
     return bool(values["dev"] != "none")
 
 
-def _by_epochs(values: Mapping[str, Any]) -> bool:
-    return not _is_given(values, "steps")
-
-
-def _has_lora(values: Mapping[str, Any]) -> bool:
-    return _is_given(values, "lora")
-
-
 def _is_given(values: Mapping[str, Any], name: str) -> bool:
     return str(values[name] or "").strip().casefold() not in ("", "none")
 
 
-def _replaces(values: Mapping[str, Any]) -> bool:
-    return _unsup(values) and values["augmentation"] in ("crop", "delete", "mlm")
-
-
-def _uses_negatives(values: Mapping[str, Any]) -> bool:
-    is_sup = values["objective"] == "sup"
-    return is_sup or (_st(values) and losses.LOSSES[values["loss"]].negatives)
-
-
 def _has_prompts(values: Mapping[str, Any]) -> bool:
     return values["objective"] not in ("mlm", "static")
-
-
-def _has_guide(values: Mapping[str, Any]) -> bool:
-    return _st(values) and bool(losses.LOSSES[values["loss"]].guide)
 
 
 _st, _static = _for("st"), _for("static")
@@ -113,7 +92,7 @@ class TrainSpec(BaseSpec):
             "Epochs",
             "Passes over the data; fractions allowed.",
             gt=0,
-            when=_by_epochs,
+            when=lambda values: not _is_given(values, "steps"),
         ),
     ] = 1.0
     steps: Annotated[
@@ -156,7 +135,14 @@ class TrainSpec(BaseSpec):
         ),
     ] = BASE
     hard_negatives: Annotated[
-        bool, Setting("Use hard negatives from the third column", when=_uses_negatives)
+        bool,
+        Setting(
+            "Use hard negatives from the third column",
+            when=lambda values: (
+                values["objective"] == "sup"
+                or (_st(values) and losses.LOSSES[values["loss"]].negatives)
+            ),
+        ),
     ] = True
     loss: Annotated[
         str,
@@ -172,7 +158,7 @@ class TrainSpec(BaseSpec):
         Setting(
             "Guide or teacher",
             "An encoder: a guide tells which negatives are false ones, a teacher is imitated.",
-            when=_has_guide,
+            when=lambda values: _st(values) and bool(losses.LOSSES[values["loss"]].guide),
         ),
     ] = None
     matryoshka: Annotated[
@@ -331,7 +317,9 @@ class TrainSpec(BaseSpec):
             _NOISE,
             ge=0,
             lt=1,
-            when=_replaces,
+            when=lambda values: (
+                _unsup(values) and values["augmentation"] in ("crop", "delete", "mlm")
+            ),
         ),
     ] = 0.1
     fixed_mask: Annotated[
@@ -354,7 +342,7 @@ class TrainSpec(BaseSpec):
             "The matrices are scaled by alpha / rank.",
             _LORA,
             gt=0,
-            when=_has_lora,
+            when=lambda values: _is_given(values, "lora"),
         ),
     ] = 16.0
     warmup: Annotated[

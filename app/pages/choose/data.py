@@ -54,8 +54,9 @@ def bring(workspace: Workspace, file: Path, columns: str = "") -> str:
     before = {row["name"] for row in workspace.store.uploads.list()}
     with uploads.bring([file]) as brought:
         whole = brought.path
-        if not columns:
-            doubts, choice = uploads.doubts(whole, tables.preview(whole, whole.name))
+        seen = None if columns else tables.preview(whole, whole.name)
+        if seen:
+            doubts, choice = uploads.doubts(whole, seen)
             if doubts:
                 raise UserError(
                     f"Which columns of {whole.name} count? {'; '.join(doubts)}.",
@@ -63,7 +64,7 @@ def bring(workspace: Workspace, file: Path, columns: str = "") -> str:
                     code="ambiguous",
                 )
         mapping, stem = (
-            uploads.mapping_of(whole, None, columns or None),
+            uploads.mapping_of(whole, None, columns or None, seen=seen),
             uploads.name_for(whole.name),
         )
         for number in range(1, _MAX_NAMES + 1):

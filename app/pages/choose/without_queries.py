@@ -88,7 +88,8 @@ def headline(sheet: Mapping[str, Any]) -> str:
     """What marks say of the order; without any, what the rule says, as a guess."""
     if not (marks := sheet.get("judged")):
         return f"By rule, {sheet['best']['encoder']} comes first: nobody has judged that yet"
-    worse = {_order(pair)[1] for pair in marks["pairs"] if _is_told(pair)}
+    told = (pair for pair in marks["pairs"] if pair["low"] > 0 or pair["high"] < 0)
+    worse = {_order(pair)[1] for pair in told}
     names = dict.fromkeys(pair[side] for pair in marks["pairs"] for side in "ab")
     able, many = [name for name in names if name not in worse], formats.count(marks["marks"])
     if len(able) == 1:
@@ -158,10 +159,6 @@ def session_address(sheet: Mapping[str, Any]) -> dict[str, Any]:
     order = [row["encoder"] for row in sorted(able, key=lambda row: -row["score"])]
     second = [name for name in (sheet["baseline"], *order) if name in order[1:]]
     return {"in": sheet["task"], "encoder": [*order[:1], *second[:1]]}
-
-
-def _is_told(pair: Mapping[str, Any]) -> bool:
-    return bool(pair["low"] > 0 or pair["high"] < 0)
 
 
 def _order(pair: Mapping[str, Any]) -> tuple[str, str, int]:

@@ -180,7 +180,10 @@ def bring(files: Sequence[Path], sheet: str = "") -> Iterator[Brought]:
             (only,) = converted.values()
             try:
                 yield Brought(only.path, notes, only.sheets)
-            except UserError as error:  # another sheet may have been meant
+            except UserError as error:
+                if not only.sheets[1:] or only.path.name not in error.message:
+                    raise
+                # Another sheet may have been meant.
                 hint = f"{error.hint} {only.note}".strip()
                 raise UserError(error.message, hint, code=error.code) from error
             return

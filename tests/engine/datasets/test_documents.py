@@ -71,7 +71,10 @@ def test_documents_of_every_kind_are_a_data_set(tmp_path: Path) -> None:
         "qrels/test.tsv": QRELS,
     }
     data, notes = packed(tmp_path, files)
-    assert notes == ["Documents, named by their files: 4 (1 .md, 1 .html, 1 .txt, 1 .pdf)."]
+    assert (notes[0], "(old.txt)" in notes[1]) == (
+        "Documents, named by their files: 4 (1 .md, 1 .html, 1 .txt, 1 .pdf).",
+        True,
+    )
     pages = PdfReader(io.BytesIO(files["book.pdf"])).pages
     assert data.documents == {
         "guide/tea.md": "# Tea\n\nIt is brewed.",

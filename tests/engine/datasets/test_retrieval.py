@@ -119,7 +119,7 @@ def test_rows_that_do_not_fit_are_counted(tmp_path: Path) -> None:
         ("qrels", QRELS + "q1\td1\thigh\n", "damaged", "line 4: the grade 'high'"),
         ("qrels", QRELS + "q1\td1\t0.5\n", "damaged", "line 4: the grade '0.5'"),
         ("qrels", QRELS + "q1\td1\n", "damaged", "line 4 has 2 cells"),
-        ("qrels", "query-id\tcorpus-id\tscore\nx\ty\t1\n", "mismatch", "drinks"),
+        ("qrels", "query-id\tcorpus-id\tscore\nx\ty\t1\n", "mismatch", "'x' of"),
         ("qrels", "query-id\tcorpus-id\tscore\nq1\ty\t1\n", "mismatch", "drinks"),
     ],
 )
@@ -171,16 +171,20 @@ def test_a_table_of_texts_is_a_retrieval_or_a_reranking() -> None:
 
 def test_a_table_without_grades_lists_what_answers() -> None:
     """Questions and their answers are a retrieval among all answers."""
-    mapping = tables.Mapping("retrieval", {"query": "ask", "document": "say"})
-    data = read_table(b"ask,say\nTea?,Yes.\nMilk?,No.\n", "x.csv", mapping)
+    data = read_table(
+        b"ask,say\nTea?,Yes.\nMilk?,No.\n",
+        "x.csv",
+        tables.Mapping("retrieval", {"query": "ask", "document": "say"}),
+    )
     assert data.judgements == {"test": {"q1": {"d1": 1}, "q2": {"d2": 1}}}
 
 
 @pytest.mark.parametrize(
-    ("row", "code"), [("Tea?,Brew it.,0\n", "conflict"), ("Tea?,Wait.,soon\n", "damaged")]
+    ("row", "code", "named"),
+    [("Tea?,Brew it.,0\n", "conflict", "'Brew it.'"), ("Tea?,Wait.,soon\n", "damaged", "soon")],
 )
-def test_bad_rows_of_a_table_are_named(row: str, code: Code) -> None:
-    with refused(code, "x.csv, line 5"):
+def test_bad_rows_of_a_table_are_named(row: str, code: Code, named: str) -> None:
+    with refused(code, "x.csv, line 5", named):
         read_table(TABLE + row.encode(), "x.csv", preview(TABLE, "x.csv").mapping)
 
 

@@ -125,6 +125,8 @@ def test_a_split_makes_parts_of_pairs() -> None:
             ["anchor", "positive", "negative_1"],
         ),
         ("caption", "A dog on a lawn.", "sentences", ["caption"]),
+        ("query,answer", "Why so?,It is so.", "retrieval", ["query", "answer"]),
+        ("id,question,answer", "7,Why so?,It is so.", "retrieval", ["question", "answer"]),
     ],
 )
 def test_columns_are_guessed(header: str, row: str, kind: str, guesses: list[str]) -> None:
@@ -144,6 +146,16 @@ def test_a_file_without_header() -> None:
     rows = [(f"{n:04}", gold, f"A cat {n}.", f"A dog {n}.") for n, gold in ((4, 2.5), (9, 4))]
     named = "\n".join("\t".join(("main", *map(str, row))) for row in rows).encode()
     assert preview(named, "x.tsv").mapping.columns["score"] == "column 3"
+    # AG News has a class, a title and a text of it; MS MARCO a query and two passages.
+    for row, found in (
+        ("1,Title NO,A long text of number NO in many words", [3, 1]),
+        ("what is number NO,This is number NO of all,Something else that is not NO", [1, 2, 3]),
+    ):
+        assert list(
+            preview(
+                "\n".join(row.replace("NO", str(i)) for i in range(9)).encode(), "x.csv"
+            ).mapping.columns.values()
+        ) == [f"column {n}" for n in found]
     # Two words above pairs of words may be names or words, which is said.
     look = preview(b"singular,plural\ncat,cats\ndog,dogs\nmouse,mice\n", "x.csv")
     assert (look.columns, "first line" in look.problems[0]) == (("singular", "plural"), True)
