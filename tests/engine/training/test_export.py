@@ -160,8 +160,9 @@ def test_a_kept_head_over_a_mean_is_a_dense_layer(folders, tmp_path):
 )
 def test_a_trained_encoder_takes_as_many_tokens_as_its_base(tmp_path, option, limit):
     """Or as many as it was trained on, where these are more."""
-    plain = save_sentence_transformer(tmp_path / "base")
-    base = edit_config(plain, "sentence_bert_config.json", max_seq_length=8)
+    base = edit_config(
+        save_sentence_transformer(tmp_path / "base"), "sentence_bert_config.json", max_seq_length=8
+    )
     model = trained(f"dir:{base}{option}", tmp_path / "out")
     spec = write(model, record_of(model))
     assert describe(spec)["max_tokens"] == model.limit == limit
