@@ -210,12 +210,16 @@ class GridHead(NamedTuple):
         note: something small below it.
         ascending: whether the lowest come first when it is sorted.
         opens: name of the column in the event of a pressed cell; empty where cells open nothing.
+        unit: whether the note is the unit of its numbers: a file's head has it too.
+        beside: what a file calls that which is small beside its numbers.
     """
 
     title: str
     note: str = ""
     ascending: bool = False
     opens: str = ""
+    unit: bool = False
+    beside: str = "over"
 
 
 @dataclass(frozen=True)

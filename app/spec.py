@@ -179,10 +179,16 @@ class Parameter:
             fits = False
         if not fits:
             what = "a whole number" if self.type is int else "a number"
-            bounds = f" of at least {low:,g}" if math.isfinite(low) else ""
-            bounds = f" from {low:,g} to {high:,g}" if math.isfinite(high) else bounds
-            raise UserError(f"{self.field.label} cannot be {value!r}.", f"Give {what}{bounds}.")
+            raise UserError(
+                f"{self.field.label} cannot be {value!r}.", f"Give {what}{bounds(low, high)}."
+            )
         return number
+
+
+def bounds(low: float, high: float) -> str:
+    """The end of `Give a number`: ` of at least 1`, ` from 0 to 1`, or nothing."""
+    least = f" of at least {low:,g}" if math.isfinite(low) else ""
+    return f" from {low:,g} to {high:,g}" if math.isfinite(high) else least
 
 
 class Spec:

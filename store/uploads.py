@@ -86,7 +86,7 @@ class Uploads(Filed):
         """Raise a StoreError for a name that no upload can have."""
         if not _NAME.fullmatch(name):
             raise StoreError(
-                f"{name[:80]!r} cannot name an upload.",
+                f"{name[:80]!r} cannot name a data set.",
                 "Use letters, digits, spaces and . _ + -, at most 80 of them.",
                 code="invalid",
             )

@@ -221,10 +221,11 @@ def _filters(block: Filters) -> str:
 
 
 def _nothing(block: Nothing) -> str:
-    to = None
-    if block.link:
-        to = block.link.label, address.link(block.link.page, **block.link.query)
-    return parts.empty(block.title, block.hint, to)
+    link = block.link
+    return parts.empty(
+        *(block.title, block.hint),
+        (link.label, address.link(link.page, **link.query)) if link else None,
+    )
 
 
 def _text(block: Text) -> str:
@@ -292,7 +293,12 @@ def _table(block: Table) -> str:
     if isinstance(first[0], Cell):
         return f"{_table_of_cells(block)}{save}{note}"
     numbers = [
-        at for at in range(len(first)) if any(_is_number(_of(row[at]).value) for row in block.rows)
+        at
+        for at in range(len(first))
+        if any(
+            isinstance(value := _of(row[at]).value, int | float) and not isinstance(value, bool)
+            for row in block.rows
+        )
     ]
     named = [str(_of(column).value) for column in block.columns]
     heads = [name.replace("_", " ") if name.isidentifier() else name for name in named]
@@ -343,10 +349,6 @@ def _notes(cell: Cell) -> Markup:
     return Markup("").join(map(Markup("<small>{}</small>").format, cell.notes))
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
 def _grid(block: Grid) -> Piece:
     """A board as one JSON string: Gradio would wrap every cell of an object."""
 
@@ -358,7 +360,10 @@ def _grid(block: Grid) -> Piece:
         return fields
 
     heads = [
-        (one.title, one.note, one.ascending, bool(one.opens), one.opens or one.title)
+        (
+            *(one.title, one.note, one.ascending, bool(one.opens), one.opens or one.title),
+            *(f"{one.title}, {one.note}" if one.unit else one.title, one.beside),
+        )
         for one in block.heads
     ]
     held = {

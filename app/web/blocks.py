@@ -18,6 +18,7 @@ import gradio as gr
 from gradio.blocks import Block, BlockFunction, BlocksConfigDict
 from gradio.routes import App
 
+from theodolite.app.spec import bounds
 from theodolite.engine.errors import first_line
 
 log = logging.getLogger(__name__)
@@ -47,9 +48,12 @@ class Pages(gr.Blocks):
         Gradio prints a traceback for what no page sends, and passes some of it on to handlers.
 
         Raises:
-            gr.Error: a value is not of its control's type, or not among its choices.
+            gr.Error: a value is not of its control's type, or not among its choices; or a number,
+                which people type, is out of bounds.
         """
         boxes = block_fn.inputs
+        for box, one in zip(boxes, inputs, strict=False):
+            _check_bounds(box, one)
         inputs = [
             _empty(box) if one is None else one for box, one in zip(boxes, inputs, strict=False)
         ]
@@ -65,6 +69,18 @@ class Pages(gr.Blocks):
                 print_exception=False,
             ) from None
         return values
+
+
+def _check_bounds(box: Any, value: Any) -> None:
+    """Refuse a number that people can type and the box does not take: Gradio would not name it."""
+    if isinstance(box, gr.Number) and isinstance(value, int | float):
+        low = -math.inf if box.minimum is None else box.minimum
+        high = math.inf if box.maximum is None else box.maximum
+        if not low <= value <= high:
+            raise gr.Error(
+                f"{box.label} cannot be {value:,g}. Give a number{bounds(low, high)}.",
+                print_exception=False,
+            )
 
 
 def _empty(box: Any) -> Any:

@@ -10,7 +10,7 @@ from tests.engine.mteb.test_results import packed
 from tests.fakes.results import invent
 from tests.fakes.stores import starter_store
 from tests.ui.conftest import served
-from tests.ui.steps import address_of, rows_saved, says
+from tests.ui.steps import address_of, rows_saved, says, write
 
 ACCURACIES = {"random:256": 0.86, "random:64": 0.85, "wordllama": 0.60}
 ROWS = "#board tbody tr:not(.t-gap)"
@@ -32,24 +32,29 @@ def test_the_order_is_read_sorted_filtered_and_taken_away(visitor, place):
     first = page.locator(ROWS).first
     says(first.locator("td").first, "1 to 2")  # the ranks come last
     page.set_viewport_size({"width": 1024, "height": 768})
-    frame = "document.querySelector('#board .t-board')"
-    page.wait_for_function(f"{frame}.scrollWidth <= {frame}.clientWidth")
-    mean = page.locator("#board th", has_text="Mean (task)")
-    expect(mean).to_have_attribute("aria-sort", "descending")
+    page.wait_for_function(
+        "(({ scrollWidth, clientWidth }) => scrollWidth <= clientWidth)"
+        "(document.querySelector('#board .t-board'))"
+    )
+    expect(page.locator("#board th[aria-sort=descending]")).to_contain_text("Mean (task)")
     expect(page.locator("#board table")).to_have_attribute("aria-rowcount", "5")
     page.get_by_role("button", name="Filters").click()
     page.get_by_label("Published rows").check()
     expect(page.locator("#board table")).not_to_have_attribute("aria-rowcount", "5")
-    page.get_by_role("button", name="Mean (task)").click()
-    page.get_by_role("button", name="Mean (task)").click()
+    page.get_by_role("button", name="Mean (task)").dblclick()
     says(first.locator("th"), "published")  # a reference, for the eye alone
     page.get_by_label("Published rows").uncheck()
     expect(page.locator("#board table")).to_have_attribute("aria-rowcount", "5")
+    write(page, "most_dimensions", "-5")
+    says(page.get_by_test_id("toast-body"), "Most dimensions cannot be -5")
     page.keyboard.press("Escape")
-    button = page.locator("#board").get_by_role("button", name="Download CSV")
-    rows = {row["Encoder"]: row for row in rows_saved(button)}
+    file = rows_saved(page.locator("#board").get_by_role("button", name="Download CSV"))
+    rows = {row["Encoder"]: row for row in file}
     assert {*rows} == {*ACCURACIES, "random:32"}
-    assert rows["random:32"]["CR"] == ""
+    assert (rows["random:32"]["CR"], rows["random:256"]["Rank: 95 % interval"]) == ("", "1 to 2")
+    page.get_by_role("button", name="Encoder", exact=True).click()
+    first.get_by_role("button").nth(1).press("ArrowDown")  # random:32 lacks a score here
+    expect(page.locator(ROWS, has_text="random:64").get_by_role("button").nth(1)).to_be_focused()
     page.get_by_label("Types", exact=True).check()
     says(page.locator("#board thead"), "Transfer")
     address_of(page, "columns=types")
@@ -68,12 +73,12 @@ def test_a_score_leads_to_the_examples_on_which_two_encoders_part(visitor, place
 def test_published_results_are_opened_on_an_empty_board(visitor, tmp_path: Path):
     """A folder is brought, one of its models is let go of again; an archive is the same."""
     folder = tmp_path / "results"
-    publish(folder, "org/one", "r1", "STS17", "d1", default=0.7)
-    publish(folder, "org/one", "r1", "Banking77Classification", "d1", default=0.8)
-    publish(folder, "org/other", "r1", "STS17", "d1", default=0.6)
+    for model, task in zip(
+        ("one", "one", "other"), ("STS17", "Banking77Classification", "STS17"), strict=True
+    ):
+        publish(folder, f"org/{model}", "r1", task, "d1", default=0.7)
     (folder / "org__one" / "r1" / "Broken.json").write_text("{")
-    made = starter_store(tmp_path / "store")
-    with served(made) as address:
+    with served(starter_store(tmp_path / "store")) as address:
         visit = visitor(address)
         page = visit.open("board")
         page.get_by_role("button", name="Published results").click()

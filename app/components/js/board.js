@@ -28,8 +28,8 @@ export function mount({ element, props, trigger, watch }) {
   const number = (text) => Number.parseFloat(text.replace("−", "-").replaceAll(",", ""));
   const name = (place) => data.rows[place][0];
 
-  // SICK|Relatedness: where a narrow head may break a name of several words.
-  const breakable = (title) => title.split(/(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])/).flatMap((part, i) => (i ? [el("wbr"), part] : [part]));
+  // SICK|Relatedness, bbc_|news/|cluster: where a narrow head may break a name of several words.
+  const breakable = (title) => title.split(/(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[/_])/).flatMap((part, i) => (i ? [el("wbr"), part] : [part]));
 
   function sort(column, down) {
     sorted = [column, down];
@@ -132,10 +132,11 @@ export function mount({ element, props, trigger, watch }) {
   save.addEventListener("click", () => {
     const columns = data.heads.map((_, column) => column).slice(1);
     const line = (first, second, at, more) => [first, second, ...columns.flatMap((column) => (hasNote[column] ? [at(column), more(column)] : [at(column)]))];
-    const plain = (text) => text.replace("−", "-").replace(/^–$/, "");
+    const plain = (text) => text.replace("−", "-").replace(/(?<=\d),(?=\d{3})/g, "").replace(/^–$/, "").replace(/^\((.*)\)$/, "$1");
+    const named = (column) => data.heads[column][5];
     download(data.file, csv([
-      line(data.heads[0][0], "about", (column) => data.heads[column][0], (column) => `${data.heads[column][0]}: over`),
-      ...order.map((row) => data.rows[row]).map(([title, small, cells]) => line(title, small, (column) => plain(cells[column - 1][0]), (column) => cells[column - 1][4] ?? "")),
+      line(data.heads[0][0], "about", named, (column) => `${named(column)}: ${data.heads[column][6]}`),
+      ...order.map((row) => data.rows[row]).map(([title, small, cells]) => line(title, small, (column) => plain(cells[column - 1][0]), (column) => plain(cells[column - 1][4] ?? ""))),
     ]));
   });
 
@@ -146,10 +147,15 @@ export function mount({ element, props, trigger, watch }) {
     if (event.key === "Escape") return region.focus();
     if (!at) return;
     const { cellIndex, parentElement: row } = at;
-    const to = { ArrowLeft: at.previousElementSibling, ArrowRight: at.nextElementSibling, ArrowUp: row.previousElementSibling?.cells[cellIndex], ArrowDown: row.nextElementSibling?.cells[cellIndex] };
-    if (!(event.key in to)) return;
+    const next = {
+      ArrowLeft: (td) => td.previousElementSibling, ArrowRight: (td) => td.nextElementSibling,
+      ArrowUp: (td) => td.parentElement.previousElementSibling?.cells[cellIndex], ArrowDown: (td) => td.parentElement.nextElementSibling?.cells[cellIndex],
+    }[event.key];
+    if (!next) return;
     event.preventDefault();
-    to[event.key]?.querySelector("button")?.focus();
+    let to = next(at); // over cells without a score, which open nothing
+    while (to && !to.querySelector("button")) to = next(to);
+    to?.querySelector("button").focus();
   });
 
   let waiting = 0;

@@ -162,7 +162,11 @@ class BoardAnswer(Answer):
                 f"still being evaluated: {formats.listed(board.running, MAX_NAMED)}"
             )
         elif not first:
-            text = "No two encoders share a task, so none leads"
+            text = (
+                f"{board.encoders[0]} is the only encoder here"
+                if len(board.encoders) == 1
+                else "No two encoders share a task, so none leads"
+            )
         elif first == ranked[:1]:
             text = f"{first[0]} leads {len(ranked)} encoders {over}, by mean and Borda count"
         else:
@@ -201,7 +205,7 @@ class BoardAnswer(Answer):
     def _grid(self) -> Grid:
         """The encoders by tasks, types or languages."""
         board, own = self.standings, bool(self.standings.entries)
-        ranks = len(board.quality) > 1
+        ranks, within = len(board.quality) > 1, "95 % interval"
         knows = any(seen is not None for seen in self.trained_on.values())
         over, types = formats.plural(len(self._over), "task"), len(self._groups(TYPES))
         head = GridHead("Trained on", "of these tasks", ascending=True)
@@ -211,10 +215,10 @@ class BoardAnswer(Answer):
             return _mean(entry, entry.type_mean, of_types)
 
         columns: list[tuple[GridHead, Cells]] = [
-            *([(GridHead("Rank", "95 % interval", ascending=True), self._rank)] if ranks else []),
+            *([(GridHead("Rank", within, ascending=True, beside=within), self._rank)] * ranks),
             (GridHead("Mean (task)", over), self._mean),
             (GridHead("Mean (type)", formats.plural(types, "type")), type_mean),
-            *([(GridHead("Borda", "points, rank"), self._borda)] if own else []),
+            *([(GridHead("Borda", "points, rank", beside="rank"), self._borda)] if own else []),
             *([(head, self._training_cell)] if knows else []),
             *self._scores(),
             *((cost.head(key), partial(self._cost, key)) for key in COSTS if self.costs),

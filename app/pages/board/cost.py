@@ -29,8 +29,6 @@ from theodolite.engine.rankers import canonical
 from theodolite.store.hashing import hash_of
 
 KIND, FORMAT = "cost", "1"
-SHIPPED_SUITE = "starter"
-"""The tasks of the scores that ship."""
 ATTEMPTS = 3
 """Measurements of an encoder at a time, if each is disturbed by other programs."""
 _FACTS = ("bytes", "parameters", "embedding_parameters")
@@ -378,7 +376,7 @@ class CostAnswer(Answer):
             [
                 GridHead("Encoder"),
                 *map(head, COSTS),
-                GridHead("Other load", "cores", ascending=True),
+                GridHead("Other load", "cores", ascending=True, unit=True),
                 GridHead("Measured", ascending=True),
             ],
             [
@@ -399,7 +397,7 @@ class CostAnswer(Answer):
 
 def head(key: str) -> GridHead:
     """Head of a cost's column; where lower is better, it sorts in ascending order first."""
-    return GridHead(COSTS[key].head, COSTS[key].note, ascending=not COSTS[key].more)
+    return GridHead(COSTS[key].head, COSTS[key].note, ascending=not COSTS[key].more, unit=True)
 
 
 def cell(row: Row, key: str) -> GridCell:
@@ -466,7 +464,7 @@ def answer(workspace: Workspace, spec: CostSpec, do: Do) -> Iterator[CostAnswer]
     rows = {name: known[name] for name in spec.encoders if name in known}
     if not rows:
         rows = {one["encoder"]: one for one in shipped.read(workspace, KIND) or ()}
-        yield CostAnswer(spec, rows, *_quality(workspace.shipped, SHIPPED_SUITE), shipped=True)
+        yield CostAnswer(spec, rows, *_quality(workspace.shipped, "starter"), shipped=True)
         return
     yield CostAnswer(spec, rows, *_quality(workspace, spec.suite))
 

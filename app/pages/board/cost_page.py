@@ -38,12 +38,6 @@ DESCRIPTION = (
     "Quality against cost on this machine. The line is the Pareto front: no encoder is "
     "better than those on it in both."
 )
-CURVES_LEAD = (
-    "A task scored again on vectors with fewer dimensions or fewer bits: the first "
-    "dimensions (what Matryoshka training is for), principal components fitted on the task's "
-    "sentences, and the first dimensions in 8 bits or by their signs alone. Nothing is "
-    "encoded again."
-)
 METHODS = {"first": "first dimensions", "pca": "PCA", "int8": "int8", "binary": "binary"}
 MAX_SENTENCES = 40_000
 """Maximum for a task that is scored while the page waits."""
@@ -65,7 +59,13 @@ def build(workspace: Workspace) -> None:
     notice = parts.notice()
     panel = RunPanel(workspace)
     answer = web.answer(charts=True, elem_id="costs", elem_classes=["t-answer"])
-    parts.section("Smaller vectors", CURVES_LEAD)
+    parts.section(
+        "Smaller vectors",
+        "A task scored again on vectors with fewer dimensions or fewer bits: the first "
+        "dimensions (what Matryoshka training is for), principal components fitted on the task's "
+        "sentences, and the first dimensions in 8 bits or by their signs alone. Nothing is "
+        "encoded again.",
+    )
     with gr.Row():
         controls.render("encoder", "task")
     curves = web.answer(elem_id="curves")
@@ -171,7 +171,7 @@ def _curves(workspace: Workspace, encoder: str | None, task: str | None) -> Sequ
     if not encoder or not task:
         return []
     try:
-        points = curves(workspace, encoder, task)
+        points = sorted(curves(workspace, encoder, task), key=lambda s: s.how.bytes)
     except UserError as error:
         return [Text("", error.message)]
     whole = max((s for s in points if s.how.method == "first"), key=lambda s: s.how.dim)
@@ -179,24 +179,22 @@ def _curves(workspace: Workspace, encoder: str | None, task: str | None) -> Sequ
     least = min(near, key=lambda s: (s.how.bytes, -s.score))
     text = (
         f"On {task}, {encoder} stays within a point of its {formats.score(whole.score)} from "
-        f"{whole.how.bytes:g} bytes per vector down to {least.how.bytes:g} bytes "
+        f"{whole.how.bytes:,g} bytes per vector down to {least.how.bytes:,g} bytes "
         f"({METHODS[least.how.method]}, {least.how.dim} dimensions)."
     )
-    traces = []
-    for place, (method, name) in enumerate(METHODS.items()):
-        line = sorted((s for s in points if s.how.method == method), key=lambda s: s.how.bytes)
-        traces.append(
-            scatter(
-                x=[s.how.bytes for s in line],
-                y=[s.score for s in line],
-                mode="lines+markers",
-                name=name,
-                line=style(place) | {"width": 2.2},
-                marker={"size": 8},
-                customdata=[[s.how.dim] for s in line],
-                hovertemplate=f"{name}, %{{customdata[0]}} dimensions: %{{y:.2f}}<extra></extra>",
-            )
+    traces = [
+        scatter(
+            x=[s.how.bytes for s in points if s.how.method == method],
+            y=[s.score for s in points if s.how.method == method],
+            mode="lines+markers",
+            name=name,
+            line=style(place) | {"width": 2.2},
+            marker={"size": 8},
+            customdata=[[s.how.dim] for s in points if s.how.method == method],
+            hovertemplate=f"{name}, %{{customdata[0]}} dimensions: %{{y:.2f}}<extra></extra>",
         )
+        for place, (method, name) in enumerate(METHODS.items())
+    ]
     picture = drawing(
         draw(
             traces,

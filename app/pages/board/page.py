@@ -38,11 +38,6 @@ APART = Text(
     "For correlations: how close the encoder's rank is to the graded rank. Otherwise: what the "
     "example adds to the score.",
 )
-PUBLISHED_LEAD = (
-    "Results in MTEB's layout (MODEL/REVISION/TASK.json), as a ZIP archive, a folder or single "
-    "files, and the hub's YAML of evaluation results. They are references: never ranked, tested, "
-    "or averaged with yours."
-)
 POLL_SECONDS = 2.0
 MAX_PROBLEMS = 3
 COMPARED = ("task", "better", "worse")
@@ -94,7 +89,7 @@ def build(workspace: Workspace) -> None:
         offers = _offer(workspace, values)
         picked = [offers[name]["value"] or "" for name in COMPARED]
         return {
-            section: gr.update(visible=bool(offers["better"]["choices"])),
+            section: gr.update(visible=len(offers["better"]["choices"]) > 1),
             **{controls[name]: offer for name, offer in offers.items()},
             apart: web.value(_apart(workspace, web.spec_of(BoardSpec, values), *picked)),
         }
@@ -190,7 +185,11 @@ PUBLISHED = Static(BOARD, _views, blocks=_blocks, all_encoders=True)
 def _place_import(workspace: Workspace) -> gr.Dropdown:
     """Lay out the section; the page notices imports by itself, and fills the list of models."""
     with gr.Accordion("Published results", open=False, elem_id="published-results"):
-        parts.static(f'<p class="t-muted">{PUBLISHED_LEAD}</p>')
+        parts.static(
+            '<p class="t-muted">Results in MTEB\'s layout (MODEL/REVISION/TASK.json), as a ZIP '
+            "archive, a folder or single files, and the hub's YAML of evaluation results. They are "
+            "references: never ranked, tested, or averaged with yours.</p>"
+        )
         with gr.Row():
             with gr.Column(scale=3, min_width=280):
                 file = gr.File(
@@ -259,11 +258,13 @@ def _place_import(workspace: Workspace) -> gr.Dropdown:
 
 def _import_choices(workspace: Workspace) -> Any:
     """The choices of models with imported results, by revision."""
-    choices = [
-        (
-            f"{model}{revision and f', {revision[:8]}'}: {formats.plural(number, 'result')}",
-            formats.json_text([model, revision]),
-        )
-        for model, revision, number in workspace.store.published.held()
-    ]
-    return gr.update(choices=choices, value=[])
+    return gr.update(
+        choices=[
+            (
+                f"{model}{revision and f', {revision[:8]}'}: {formats.plural(number, 'result')}",
+                formats.json_text([model, revision]),
+            )
+            for model, revision, number in workspace.store.published.held()
+        ],
+        value=[],
+    )

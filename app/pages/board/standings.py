@@ -42,14 +42,12 @@ from theodolite.engine.stats.agreement import shared
 from theodolite.engine.stats.ranks import borda, rank
 from theodolite.engine.tasks import SUITES, available
 
-Offers = Callable[[Workspace], dict[str, str]]
 Edition = tuple[int | bool, ...]
 OWN, PUBLISHED = "", "published"
 """Protocols: each task's own, and published results together with those of mteb's own code."""
 OF_OTHERS = "Published by others"
 """Label of PUBLISHED."""
 TASKS, TYPES, LANGUAGES = "tasks", "types", "languages"
-_NATIVE = ("mteb-v1", "mteb-v2")
 UNKNOWN = "MTEB"
 """Label of an unknown task type."""
 _LABELS = {
@@ -92,7 +90,9 @@ def protocols_here(workspace: Workspace) -> dict[str, str]:
     return {OWN: "Each task's own", **{name: name for name in under}, **theirs}
 
 
-def _of_board(values: Callable[[Standings], Iterable[str]]) -> Offers:
+def _of_board(
+    values: Callable[[Standings], Iterable[str]],
+) -> Callable[[Workspace], dict[str, str]]:
     """What a whole board offers to filter by; nothing while it is empty."""
 
     def offered(workspace: Workspace) -> dict[str, str]:
@@ -200,8 +200,9 @@ class BoardSpec(Spec):
             for one in value if parameter.many else {value} - {parameter.default}:
                 rest = tuple(v for v in value if v != one) if parameter.many else parameter.default
                 without: Any = {parameter.name: rest}
+                words = f"{one:g}" if isinstance(one, float) else one
                 yield Link(
-                    f"{parameter.field.label}: {one}", "board", query(replace(self, **without))
+                    f"{parameter.field.label}: {words}", "board", query(replace(self, **without))
                 )
 
 
@@ -475,7 +476,9 @@ def _columns(
     by_mteb = [
         row["id"]
         for task, row in first.items()
-        if task.startswith(PREFIX) or is_package(under[task]) or under[task] in _NATIVE
+        if task.startswith(PREFIX)
+        or is_package(under[task])
+        or under[task] in ("mteb-v1", "mteb-v2")
     ]
     full = workspace.store.results.in_full(by_mteb)
     languages = {info.name: info.languages for info in workspace.catalog.list()}

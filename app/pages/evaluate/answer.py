@@ -74,25 +74,26 @@ def table(rows: Sequence[Mapping[str, Any]], spreads: Spreads) -> Table:
     for row in rows:
         over = spreads.get((row["encoder"], row["task"], row["protocol"]))
         failed = row["error"] is not None
-        line = {
-            "Task": row["task"],
-            "Encoder": row["encoder"],
-            "Score": row["score"],
-            "Spread": f"mean {over.mean:.2f} {words(over)}" if over and not failed else None,
-            "Metric": None if failed else metric(row),
-            "Examples": row["n"],
-            "Protocol": row["protocol"],
-            "Seconds": row.get("seconds"),
-            "Error": f"{row['error']} {row['hint'] or ''}".strip() if failed else None,
-        }
-        lines.append(line)
+        lines.append(
+            {
+                "Task": row["task"],
+                "Encoder": row["encoder"],
+                "Score": row["score"],
+                "Spread": f"mean {over.mean:.2f} {words(over)}" if over and not failed else None,
+                "Metric": None if failed else metric(row),
+                "Examples": row["n"],
+                "Protocol": row["protocol"],
+                "Seconds": row.get("seconds"),
+                "Error": f"{row['error']} {row['hint'] or ''}".strip() if failed else None,
+            }
+        )
     used = [name for name in (lines or [{}])[0] if any(line[name] is not None for line in lines)]
     return Table(
         "results",
         used,
         [[line[name] for name in used] for line in lines],
         MAX_SHOWN,
-        decimals={"Score": 2, "Seconds": 1},
+        decimals={"Score": 2, "Seconds": 2},
     )
 
 

@@ -28,6 +28,10 @@ from theodolite.engine import tasks
 from theodolite.engine.encoders import parse
 from theodolite.engine.errors import UserError
 
+DECIMALS = {
+    **dict.fromkeys(("alignment", "uniformity", "IsoScore", "mean cosine"), 3),
+    **{"effective rank": 1, "hub skew": 2, "never a neighbour": 4},
+}
 RULES = {"over": "above 4 (as the paper says)", "from": "4 and above"}
 
 
@@ -175,7 +179,7 @@ class GeometryAnswer(Measured):
         return [
             *self.gaps(),
             *alignment(self.everyone, rule, self.data),
-            Table("geometry", list(columns.values()), rows),
+            Table("geometry", list(columns.values()), rows, decimals=DECIMALS),
             *spectrum(self.measured),
             *hubs([one for one in self.measured if len(one.occurrence)]),
             *cosines([one for one in graded if one], self.data),

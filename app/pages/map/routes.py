@@ -193,8 +193,8 @@ def _add_tables(router: APIRouter, workspace: Workspace, needed: Any) -> None:
     @router.post("/{name}.csv")
     def csv(name: str, stored: StoredMap = needed, ids: np.ndarray = chosen) -> Response:
         table = service.table(stored, ids, spreadsheet=name == "spreadsheet")
-        text = table.to_csv(index=False, lineterminator="\r\n")
-        return Response(text.encode("utf-8", "replace"), media_type="text/csv; charset=utf-8")
+        data = table.to_csv(index=False, lineterminator="\r\n").encode("utf-8", "replace")
+        return Response(data, media_type="text/csv; charset=utf-8")
 
     @router.post("/table.parquet")
     def parquet(stored: StoredMap = needed, ids: np.ndarray = chosen) -> Response:
@@ -208,7 +208,7 @@ def _add_tables(router: APIRouter, workspace: Workspace, needed: Any) -> None:
         _there(np.array(chosen.ids), stored)
         try:
             name = service.keep(workspace, stored, chosen.name, chosen.ids, chosen.labels)
-        except UserError as error:  # returned as text: browsers log a 400 as an error
+        except (UserError, StoreError) as error:  # returned as text: browsers log a 400 as an error
             return PlainTextResponse(str(error))
         return JSONResponse({"name": name})
 

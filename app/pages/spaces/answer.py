@@ -127,7 +127,11 @@ class Spaces(Answer, Pair):
         return [
             Finding(headline(report), f"{text}."),
             self._maps(),
-            Table("spaces", [*COLUMNS.values()], figures, note=WHAT),
+            Table(
+                *("spaces", [*COLUMNS.values()], figures),
+                note=WHAT,
+                decimals=dict.fromkeys(COLUMNS.values(), 3),
+            ),
             Finding(
                 f"The {len(report['changed'])} sentences whose neighbours changed most",
                 "By rank-biased overlap, then by how much less alike the other's neighbours are. "

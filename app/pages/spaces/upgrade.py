@@ -211,7 +211,7 @@ class Upgrade(Answer):
             interval = f"{formats.signed(row['low'])} to {formats.signed(row['high'])}"
             change = Cell(row["change"], formats.signed(row["change"]))
             if row["option"] == "keep":  # the others' changes are against it
-                change, interval = Cell(None), "–"
+                change, interval = Cell(None, formats.MISSING), formats.MISSING
             tag, kind = ("verdict", "good") if row["verdict"] else ("", "")
             end = Cell(interval, interval, tag=tag, kind=kind)
             cells.append(

@@ -87,10 +87,10 @@ function chosenCard(ui) {
   const items = el("ol", {});
   const card = el("section", { class: "t-map-card", "aria-label": "Selected" },
     el("h3", {}, `${count(all)} selected`),
-    el("div", { class: "t-scroll t-map-rows", tabindex: "0", role: "region", "aria-label": "Sentences selected" }, items),
-    all > MAX_IN_PANEL ? el("p", { class: "t-small t-muted" }, `The first ${MAX_IN_PANEL}; a CSV has all.`) : "",
     el("p", { class: "t-map-acts" }, ...tables(ui).filter((kind) => !kind.includes(" ")).map((kind) => pressable(kind, () => save(ui, kind))), pressable("Clear", () => clear(ui))),
-    naming(ui), made ? el("p", { class: "t-small" }, "Made the data set ", el("a", { href: `./data?set=${encodeURIComponent(made)}` }, made), ".") : "");
+    naming(ui), made ? el("p", { class: "t-small" }, "Made the data set ", el("a", { href: `./data?set=${encodeURIComponent(made)}` }, made), ".") : "",
+    el("div", { class: "t-scroll t-map-rows", tabindex: "0", role: "region", "aria-label": "Sentences selected" }, items),
+    all > MAX_IN_PANEL ? el("p", { class: "t-small t-muted" }, `The first ${MAX_IN_PANEL}; a CSV has all.`) : "");
   texts(ui, numbers).then((words) => {
     items.replaceChildren(...words.map((text, k) => el("li", {}, pressable(text, () => openPoint(ui, numbers[k])))));
   });
