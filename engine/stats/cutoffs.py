@@ -13,6 +13,8 @@ CONFIDENCE = 0.95
 MAX_ERROR = 0.035
 """Largest standard error of a precision that is translated. Where fewer pairs are above a cut-off,
 an encoder that never reaches a precision seems to by chance."""
+_WHOLE = 10_000.0
+"""Cut-offs have four decimals, so that the one that people read is the one that is guaranteed."""
 _STEP = 1.25
 """Factor between the numbers of pairs above the cut-offs that are tried."""
 
@@ -34,7 +36,7 @@ def for_recall(cosines: np.ndarray, positive: np.ndarray, recall: float) -> floa
     """
     own = np.sort(cosines[positive])
     k = math.floor((len(own) + 1) * (1.0 - recall) + 1e-9)
-    return float(own[k - 1]) if k else None
+    return math.floor(own[k - 1] * _WHOLE + 1e-6) / _WHOLE if k else None
 
 
 def for_precision(cosines: np.ndarray, positive: np.ndarray, precision: float) -> float | None:
@@ -58,10 +60,9 @@ def for_precision(cosines: np.ndarray, positive: np.ndarray, precision: float) -
 
 def grid(cosines: np.ndarray) -> np.ndarray:
     """Cosines with geometrically more pairs above each: the cut-offs that are tried, falling."""
-    n = len(cosines)
-    steps = math.ceil(math.log(max(n, 2)) / math.log(_STEP))
-    counts = np.unique(np.minimum(np.ceil(_STEP ** np.arange(steps + 1)).astype(int), n))
-    return np.unique(np.sort(cosines)[::-1][counts - 1])[::-1]
+    steps = np.arange(math.ceil(math.log(max(len(cosines), 2)) / math.log(_STEP)) + 1)
+    counts = np.minimum(np.ceil(_STEP**steps).astype(int), len(cosines))
+    return np.unique(np.ceil(np.sort(cosines)[::-1][counts - 1] * _WHOLE - 1e-6))[::-1] / _WHOLE
 
 
 def pairs_needed(precision: float, n: int) -> int:

@@ -90,7 +90,7 @@ class Thresholds(Answer):
         "recall": float | None,
         "like": float | None,
     }
-    decimals = 3
+    decimals = 4
 
     spec: ThresholdsSpec
     cuts: Sequence[Cut]
@@ -111,7 +111,7 @@ class Thresholds(Answer):
                 own, other = min(pairs, key=lambda pair: abs((pair[0] or 0.0) - 0.85))
                 return f"A cosine of {own:.2f} in {encoder} is {other:.2f} in {like}."
             return f"These pairs are too few to translate a cosine of {encoder} to {like}."
-        given = [f"{c.purpose.lower()} {c.cosine:.2f}" for c in self.cuts if c.cosine is not None]
+        given = [f"{c.purpose.lower()} {c.cosine:.4f}" for c in self.cuts if c.cosine is not None]
         if not given:
             return f"{self.n:,} pairs are too few to guarantee a cut-off of {encoder}."
         return f"Cut-offs of {encoder}: {formats.listed(given)}."
@@ -134,7 +134,7 @@ class Thresholds(Answer):
                 *(
                     Cell(value, formats.MISSING if value is None else shown(value))
                     for value, shown in (
-                        (cut.cosine, formats.cosine),
+                        (cut.cosine, "{:.4f}".format),
                         (cut.precision, percent),
                         (cut.recall, percent),
                     )

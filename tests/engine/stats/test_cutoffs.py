@@ -72,6 +72,9 @@ UPPER_HALF = np.repeat([False, True], 300)
             0.95,
             None,
         ),
+        # What is read, in four decimals, is what holds.
+        (cutoffs.for_recall, np.linspace(0.19867, 1, 19), np.ones(19, bool), 0.95, 0.1986),
+        (cutoffs.for_precision, np.linspace(0.19863, 1, 900), np.ones(900, bool), 0.9, 0.1987),
         # Equal cosines are on one side.
         (cutoffs.for_precision, np.repeat([0.2, 0.8], 300), UPPER_HALF, 0.9, 0.8),
         (cutoffs.for_recall, np.repeat([0.2, 0.8], 300), UPPER_HALF, 0.9, 0.8),
