@@ -41,7 +41,8 @@ def test_what_is_there_fits_is_found_and_read(visit, workspace, tmp_path):
     expect(page.get_by_role("heading", name="No data set matches")).to_be_visible()
     write(page, "find", "pairs")
     expect(lines).to_have_count(1)
-    lines.get_by_role("button").first.click()
+    lines.get_by_role("button").first.press("Enter")
+    expect(page.locator("#preview section").first).to_be_focused()
     page.get_by_text("The rubric it was written and graded by").click()
     says(page.locator("#preview pre"), "Same meaning")
     expect(page.locator("#preview tbody tr")).to_have_count(20)
@@ -125,5 +126,6 @@ def test_the_files_of_beir_become_a_task(visit, tmp_path):
     page.locator("#take-in").click()
     says(page.locator("#preview h2"), "upload:mine")
     expect(page.locator("#more")).to_be_hidden()
-    link = page.get_by_role("link", name="Evaluate on it")
-    expect(link).to_have_attribute("href", re.compile("task=mine|task=upload"))
+    expect(page.get_by_role("link", name="Evaluate on it")).to_have_attribute(
+        "href", re.compile("task=mine|task=upload")
+    )

@@ -24,7 +24,7 @@ CLOSED = (
 )
 DESCRIPTION = "Data sets to evaluate and to search. Click a name for a preview."
 NARROW = """(words) => requestAnimationFrame(() => theodolite.narrow("#datasets", words))"""
-TO_CARD = """() => document.querySelector("#preview section")?.scrollIntoView()"""
+TO_CARD = """() => theodolite.reach("#preview section")"""
 LINE = {"max_lines": 1}
 CONTROLS = (
     Control("find", "Find", options=LINE | {"placeholder": "A name, a kind, a word"}),

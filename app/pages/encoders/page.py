@@ -56,7 +56,7 @@ SPEC = Control(
 MAX_UNSEARCHED, MAX_PROMPTS = 30, 6
 """Encoders of a list without a search, and most of a model's own prompts that are shown."""
 NARROW = """(words) => requestAnimationFrame(() => theodolite.narrow("#encoders", words))"""
-TO_CARD = """() => document.querySelector("#opened section")?.scrollIntoView()"""
+TO_CARD = """() => theodolite.reach("#opened section")"""
 KINDS = {
     "minilm": "transformer",
     "hf": "transformer",

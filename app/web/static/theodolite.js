@@ -315,6 +315,17 @@
       });
     },
 
+    // What was opened is seen, and read on from by keyboard; where it was closed, the page is.
+    reach(place) {
+      const opened = document.querySelector(place), { activeElement, body } = document;
+      const next = opened?.contains(activeElement) ? null : opened ?? (activeElement === body && document.querySelector("#t-main"));
+      if (next) {
+        next.tabIndex = -1;
+        next.focus({ preventScroll: true });
+      }
+      opened?.scrollIntoView();
+    },
+
     // Show the rows of a part's tables that have all words, and hide the sections without such rows; the part after it says where
     // there is none.
     narrow(place, words) {
