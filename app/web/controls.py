@@ -159,7 +159,10 @@ def on(
     by_name = list(inputs) if isinstance(inputs, Mapping) else None
     values = inputs.values() if isinstance(inputs, Mapping) else inputs or ()
     listed, places = [notice, *values], [*outputs, notice]
-    names = {_name(event) for event in (events if isinstance(events, list) else [events])}
+    names = {
+        getattr(getattr(event, "func", event), "event_name", "")  # `change`, `then`
+        for event in (events if isinstance(events, list) else [events])
+    }
     fills = frozenset(places[:-1] if answers is None else answers)
     wrapped = with_notice(
         handler,
@@ -406,11 +409,6 @@ def with_notice(
         return next(follow(*args))
 
     return _as(handler, follow if inspect.isgeneratorfunction(handler) else once, by_name)
-
-
-def _name(event: Any) -> str:
-    """The name of one event of a component: `change`, `then`."""
-    return getattr(getattr(event, "func", event), "event_name", "")
 
 
 def _happens_by_itself(target: Any) -> bool:

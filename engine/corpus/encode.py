@@ -49,7 +49,8 @@ def encode_shard(
         )
     if done(folder, cut, shard) is None:
         sentences = _sentences(folder, shard)
-        _write_keys(shard_file(folder, shard.name, ".keys"), sentences)
+        with whole(shard_file(folder, shard.name, ".keys")) as path:
+            path.write_bytes(b"".join(map(sentence_key, sentences)))
         file = shard_file(folder, shard.name, ENDINGS[cut.format])
         write = _write_npy if cut.format == "npy" else _write_parquet
         with whole(file) as path:
@@ -120,11 +121,6 @@ def _sentences(folder: Path, shard: Shard) -> list[str]:
             code="damaged",
         )
     return content.decode().split("\n")[:-1]
-
-
-def _write_keys(file: Path, sentences: Sequence[str]) -> None:
-    with whole(file) as path:
-        path.write_bytes(b"".join(map(sentence_key, sentences)))
 
 
 def _write_npy(

@@ -159,8 +159,13 @@ def layout(names: Iterable[str]) -> Layout:
     roles: dict[str, dict[str, str]] = {}
     for name in names:
         what, split = _part(PurePosixPath(name))
-        if what is not None:
-            _put(roles.setdefault(what, {}), split, name)
+        before = name if what is None else roles.setdefault(what, {}).setdefault(split, name)
+        if before != name:
+            raise UserError(
+                f"{before} and {name} both have the same role in the data set.",
+                "Keep one of them.",
+                code="conflict",
+            )
     others = roles.get("", {})
     if "qrels" not in roles and len(others) == 1:  # the only other file has the judgements
         roles["qrels"] = {"test": next(iter(others.values()))}
@@ -198,16 +203,6 @@ def _part(path: PurePosixPath) -> tuple[str | None, str]:
         return stem, "test"
     # Other JSON describes the data, such as dataset_infos.json.
     return (None, "") if path.suffix == ".json" else ("", stem)
-
-
-def _put(files: dict[str, str], split: str, name: str) -> None:
-    if split in files:
-        raise UserError(
-            f"{files[split]} and {name} both have the same role in the data set.",
-            "Keep one of them.",
-            code="conflict",
-        )
-    files[split] = name
 
 
 def _stem(filename: str) -> str:

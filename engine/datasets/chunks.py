@@ -18,7 +18,6 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any
 
 from theodolite.engine.datasets.types import HOLDS, Dataset, Place, Retrieval
 from theodolite.engine.errors import UserError
@@ -137,7 +136,9 @@ class Splitter:
             yield from _trim(text, pieces[first][0], pieces[-1][1])
 
     def _of_tokens(self, text: str) -> Iterator[Span]:
-        ends = _tokenizer().encode(text, add_special_tokens=False).offsets
+        from theodolite.engine.encoders.packaged import wordpiece
+
+        ends = wordpiece().encode(text, add_special_tokens=False).offsets
         step = self.size - self.overlap
         for start in range(0, max(len(ends) - self.overlap, 1) if ends else 0, step):
             yield ends[start][0], ends[start : start + self.size][-1][1]
@@ -170,12 +171,6 @@ def _sections(text: str) -> list[Span]:
             starts.append(at)
         at += len(line)
     return _spans_between(0, starts, len(text))
-
-
-def _tokenizer() -> Any:
-    from theodolite.engine.encoders.packaged import wordpiece
-
-    return wordpiece()
 
 
 def split_name(name: str) -> tuple[str, Splitter | None]:

@@ -9,10 +9,11 @@ import html
 import io
 import json
 import logging
+import posixpath
 import re
 import zipfile
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -34,6 +35,8 @@ MAX_FILES = 20_000
 MAX_OPERATORS = 10_000_000
 """Most drawing operators of a PDF; a page of a book has some thousands."""
 CORPUS = "corpus.jsonl"
+_OF_EACH = 5
+"""Fewest texts of a label by which folders are labels."""
 _PAGES = (".html", ".htm")
 _PROSE = (".md", ".markdown", *_PAGES, ".pdf")
 _BESIDE = ("readme", "license", "licence", "changelog", "contributing")
@@ -80,31 +83,56 @@ def among(names: Sequence[str]) -> dict[str, str]:
     return {name: name.partition("/")[2] if inside else name for name in chosen}
 
 
+def labels_of(names: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Return split and label of texts in folders named by their labels; none for other files.
+
+    As 20 Newsgroups has them: LABEL/FILE or SPLIT/LABEL/FILE, plain texts, and some of each label.
+    """
+    paths = {name: PurePosixPath("/" + name.lstrip("/")) for name in names}
+    paths = {n: path for n, path in paths.items() if path.stem.casefold() not in _BESIDE}
+    top = posixpath.commonpath([str(path.parent) for path in paths.values()] or [""])
+    inside = {name: path.parent.relative_to(top).parts for name, path in paths.items()}
+    splits = {name: archives.split_of(of[0])[0] if of[1:] else "" for name, of in inside.items()}
+    counts = Counter(of[-1] for name, of in inside.items() if len(of) == 1 + bool(splits[name]))
+    plain = all(path.suffix in ("", ".txt") for path in paths.values())
+    if not plain or counts.total() < len(paths) or min(counts.values(), default=0) < _OF_EACH:
+        return {}
+    return {name: (splits[name], of[-1]) for name, of in inside.items()} if len(counts) > 1 else {}
+
+
 def is_judged(name: str) -> bool:
     """Whether a file has the queries or the judgements of a retrieval set, by its name."""
     return not name.endswith(".txt") and beir.role_of(name) in ("queries", "qrels")
 
 
-def pack(files: Iterable[tuple[str, bytes]], target: Path) -> list[str]:
+def pack(
+    files: Iterable[tuple[str, bytes]],
+    target: Path,
+    labels: Mapping[str, tuple[str, str]] | None = None,
+) -> list[str]:
     """Pack documents as a corpus, with queries and judgements that are among the files.
 
     Args:
         files: name and content of each file.
         target: the archive to write.
+        labels: see `labels_of`; if given, a table of texts is packed for each split.
 
     Returns:
         What was read and what was left out, in sentences.
     """
-    lines, converted, beside = list[str](), list[str](), dict[str, bytes]()
+    lines, converted, beside = dict[str, list[str]](), list[str](), dict[str, bytes]()
     kinds, without = Counter[str](), dict[str, list[str]]()
     for name, raw in files:
         if is_judged(name):
             beside["/".join(PurePosixPath(name).parts[-2:])] = raw
             continue
         try:
-            line = json.dumps({"_id": name, "text": text_of(name, raw)}, ensure_ascii=False) + "\n"
+            text, (split, label) = text_of(name, raw), (labels or {}).get(name, ("", ""))
+            row = {"text": text, "label": label} if label else {"_id": name, "text": text}
+            place = f"{split or 'texts'}.jsonl" if label else CORPUS
+            line = json.dumps(row, ensure_ascii=False) + "\n"
             _check_length(len(line))
-            lines.append(line)
+            lines.setdefault(place, []).append(line)
             ending = PurePosixPath(name.lower()).suffix
             kinds[ending] += 1
             if ending not in (".pdf", *_PAGES) and other_encoding(io.BytesIO(raw)):
@@ -119,7 +147,8 @@ def pack(files: Iterable[tuple[str, bytes]], target: Path) -> list[str]:
             code="missing",
         )
     with zipfile.ZipFile(target, "w") as archive:
-        for name, raw in {CORPUS: "".join(sorted(lines)).encode(), **beside}.items():
+        tables = {place: "".join(sorted(some)).encode() for place, some in lines.items()}
+        for name, raw in {**tables, **beside}.items():
             archive.writestr(zipfile.ZipInfo(name), raw)
     if converted:
         lost.append(
@@ -131,8 +160,13 @@ def pack(files: Iterable[tuple[str, bytes]], target: Path) -> list[str]:
             "If the lines of two text files translate one another, name these by their languages, "
             "such as a.en.txt and a.de.txt."
         )
-    each = ", ".join(f"{n:,} {ending}" for ending, n in kinds.most_common())
-    return [f"Documents, named by their files: {len(lines):,} ({each}).", *lost]
+    each = ", ".join(f"{n:,} {ending or 'without an ending'}" for ending, n in kinds.most_common())
+    what = (
+        "Texts, labelled by their folders (as documents, put them into one)"
+        if labels
+        else "Documents, named by their files"
+    )
+    return [f"{what}: {kinds.total():,} ({each}).", *lost]
 
 
 def text_of(name: str, raw: bytes) -> str:

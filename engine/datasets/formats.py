@@ -12,8 +12,8 @@ a column means.
 import csv
 import json
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -58,6 +58,7 @@ class Table:
         unit: `line` or `row`: what a row's number counts.
         repeated: names that occur more than once in the file.
         guessed: whether nothing but its place says that the first line holds names.
+        classes: column -> the names that its numbers stand for.
     """
 
     columns: tuple[str, ...]
@@ -66,6 +67,7 @@ class Table:
     unit: str = "line"
     repeated: tuple[str, ...] = ()
     guessed: bool = False
+    classes: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 def open_table(
@@ -193,7 +195,8 @@ def _open(
         file = ParquetFile(source, filename, choose, bounded=bounded)
         columns, repeated = _distinct(file.columns)
         cells = chain.from_iterable(zip(*batch, strict=True) for batch in file.batches())
-        return Table(columns, enumerate(map(list, cells), start=1), unit="row", repeated=repeated)
+        numbered = enumerate(map(list, cells), start=1)
+        return Table(columns, numbered, unit="row", repeated=repeated, classes=file.classes)
     if ending == ".json":
         columns, values = json_table(source, filename, dialect.encoding)
         check_names(filename, columns)

@@ -150,7 +150,9 @@ def _refuse(problem: str, file: Path) -> Dataset:
 def _sets(manifest: Manifest, folder: Path, file: Path | None = None) -> Iterator[DatasetSource]:
     """The data sets of a manifest of which there are files."""
     for variables, by_split in _files(manifest, folder):
-        if not (file or any(map(_is_there, by_split.values()))):
+        parts = (part for some in by_split.values() for part in some)
+        paths = (p if isinstance(p, Path) else next(iter(p.values()))[0] for p in parts)
+        if not (file or any(map(find, paths))):
             continue
         name = _fill(manifest.name or folder.name, variables)
         split = tuple(filter(None, by_split)) if "split" in roles_of(manifest.kind) else ()
@@ -176,11 +178,6 @@ def _fill(text: str, variables: Mapping[str, str]) -> str:
     for name, value in variables.items():
         text = text.replace(f"{{{name}}}", value)
     return text
-
-
-def _is_there(parts: Sequence[Part]) -> bool:
-    paths = [p if isinstance(p, Path) else next(iter(p.values()))[0] for p in parts]
-    return any(find(path) for path in paths)
 
 
 def _files(manifest: Manifest, folder: Path) -> list[tuple[dict[str, str], dict[str, list[Part]]]]:

@@ -8,8 +8,9 @@ as fits in memory if every row held the longest text.
 from __future__ import annotations
 
 import io
+import json
 import math
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -59,6 +60,7 @@ class ParquetFile:
 
     Attributes:
         columns: the names of its columns.
+        classes: column -> the names that its numbers stand for, as the hub writes them.
     """
 
     def __init__(
@@ -95,6 +97,7 @@ class ParquetFile:
         except self._faults as error:
             raise self._damage(error) from error
         self.columns = [field.name for field in self._fields]
+        self.classes = _classes(fields.metadata or {})
         self._plain = [field.name for field in self._fields if not _is_opaque(field.type)]
         if not self._plain:
             called = f" called {', '.join(chosen)}" if chosen else ""
@@ -188,6 +191,18 @@ class ParquetFile:
             "Save it again.",
             code="damaged",
         )
+
+
+def _classes(metadata: Mapping[bytes, bytes]) -> dict[str, list[str]]:
+    try:
+        features = json.loads(metadata.get(b"huggingface", b"{}"))["info"]["features"]
+        return {
+            name: list(map(str, of["names"]))
+            for name, of in features.items()
+            if isinstance(of, dict) and of.get("_type") == "ClassLabel"
+        }
+    except (ValueError, LookupError, TypeError, AttributeError):  # written by something else
+        return {}
 
 
 def _lengths(column: pa.Array) -> tuple[int, int]:

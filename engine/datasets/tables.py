@@ -295,8 +295,7 @@ def labelled_rows(source: Path | bytes, filename: str, mapping: Mapping) -> tupl
     """
     if "label" not in mapping.columns or archives.is_archive(filename):
         return "", 0
-    table = open_table(source, filename, mapping.header)
-    _check_names(filename, table, mapping.columns.values())
+    table = _open(source, filename, mapping.columns, mapping.header)
     places = {role: table.columns.index(column) for role, column in mapping.columns.items()}
     kept, without = list[str](), 0
     for _, cells in table.rows:
@@ -332,8 +331,7 @@ def read_columns(
     """
     if archives.is_archive(filename):
         return _columns_by_split(source, filename, columns, header)
-    table = open_table(source, filename, header)
-    _check_names(filename, table, columns.values())
+    table = _open(source, filename, columns, header)
     width = len(table.columns)
     picked = {role: (table.columns.index(c), list[Any]()) for role, c in columns.items()}
     ragged = ragged_rows(width)
@@ -401,14 +399,24 @@ def join_splits(parts: Iterable[tuple[str, dict[str, list[Any]]]]) -> dict[str, 
     return columns
 
 
-def _check_names(filename: str, table: Table, columns: Iterable[str]) -> None:
-    for column in columns:
+def _open(
+    source: Path | bytes, filename: str, columns: MappingABC[str, str], header: bool | None
+) -> Table:
+    """Open a table that has these columns; a label of texts is the name of its class."""
+    table = open_table(source, filename, header)
+    for column in columns.values():
         if column not in table.columns:
             raise UserError(
                 f"{filename} has no column {column!r}.",
                 f"Its columns are: {listed(table.columns) or 'none'}.",
                 code="unknown",
             )
+    names = table.classes.get(columns.get("label", "")) if "text" in columns else None
+    if not names:
+        return table
+    known, at = dict(enumerate(names)), table.columns.index(columns["label"])
+    rows = ((n, [*cells[:at], known.get(cells[at]), *cells[at + 1 :]]) for n, cells in table.rows)
+    return replace(table, rows=rows)
 
 
 def _read(role: str, cell: Any) -> str | float | None:

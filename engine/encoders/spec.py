@@ -197,22 +197,18 @@ class StepSpec:
 
     def __str__(self) -> str:
         data = _quote(self.data)
+        of_itself = ["first"] if self.seed is None else ["random", str(self.seed)]
         arguments = {
             "normalise": [],
             "center": [data],
             "whiten": [data] if self.k is None else [data, str(self.k)],
             "flow": [data],
-            "dims": [str(self.k), *self._projection(data)],
+            "dims": [str(self.k), *(["pca", data] if self.data else of_itself)],
             "drop": [str(self.k), data],
             "common": [str(self.k), data],
             "quantise": ["int8", data] if self.data else ["binary"],
         }[self.name]
         return f"{self.name}:{','.join(arguments)}" if arguments else self.name
-
-    def _projection(self, data: str) -> list[str]:
-        if self.data:
-            return ["pca", data]
-        return ["first"] if self.seed is None else ["random", str(self.seed)]
 
 
 @dataclass(frozen=True)

@@ -98,11 +98,13 @@ class ChangedWords:
         rng: np.random.Generator,
     ) -> list[list[int]]:
         """Token ids of the sentences after the change."""
-        return model.ids([self._change(sentence, rng) for sentence in sentences])
-
-    def _change(self, sentence: str, rng: np.random.Generator) -> str:
-        words = sentence.split()
-        return " ".join(self.change(words, self.rate, rng)) if len(words) > 1 else sentence
+        pairs = ((sentence, sentence.split()) for sentence in sentences)
+        return model.ids(
+            [
+                " ".join(self.change(words, self.rate, rng)) if len(words) > 1 else sentence
+                for sentence, words in pairs
+            ]
+        )
 
 
 class ReplacedTokens:

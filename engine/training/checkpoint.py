@@ -100,7 +100,9 @@ def save(
         _write_tensors(part / "model.safetensors", _tensors(model))
         if best is not None:
             _write_tensors(part / "best.safetensors", best)
-        _write_tensors(part / "optimiser.safetensors", _moments(optimiser))
+        state_of = optimiser.state_dict()["state"]
+        moments = {f"{n}.{key}": t for n, kept in state_of.items() for key, t in kept.items()}
+        _write_tensors(part / "optimiser.safetensors", moments)
         for rank, states in enumerate([generators_of(rng, _device(optimiser)), *others]):
             _random(part, rank).write_bytes(states)
             flush(_random(part, rank))
@@ -224,11 +226,6 @@ def _tensors(model: nn.Module) -> dict[str, torch.Tensor]:
 def _write_tensors(file: Path, tensors: dict[str, torch.Tensor]) -> None:
     save_file({name: tensor.detach().contiguous() for name, tensor in tensors.items()}, file)
     flush(file)
-
-
-def _moments(optimiser: torch.optim.Optimizer) -> dict[str, torch.Tensor]:
-    state = optimiser.state_dict()["state"]
-    return {f"{number}.{key}": t for number, kept in state.items() for key, t in kept.items()}
 
 
 def _restore_moments(optimiser: torch.optim.Optimizer, stored: dict[str, torch.Tensor]) -> None:

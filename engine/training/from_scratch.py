@@ -55,7 +55,7 @@ def learn_tokenizer(sentences: Iterable[str], size: int, limit: int) -> Any:
     Returns:
         A `PreTrainedTokenizerFast` with BERT's special tokens.
     """
-    from tokenizers import Tokenizer, models, processors
+    from tokenizers import Tokenizer, decoders, models, processors
     from transformers import PreTrainedTokenizerFast
 
     vocabulary = {piece: i for i, piece in enumerate(_pieces(sentences, size))}
@@ -68,7 +68,7 @@ def learn_tokenizer(sentences: Iterable[str], size: int, limit: int) -> Any:
         )
     )
     core.normalizer, core.pre_tokenizer = _words()
-    core.decoder = _decoder()
+    core.decoder = decoders.WordPiece(prefix=_PREFIX)
     core.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]",
         pair="[CLS] $A [SEP] $B:1 [SEP]:1",
@@ -158,9 +158,3 @@ def _words() -> tuple[Any, Any]:
 
     normaliser = normalizers.BertNormalizer(lowercase=True, strip_accents=False)
     return normaliser, pre_tokenizers.BertPreTokenizer()
-
-
-def _decoder() -> Any:
-    from tokenizers import decoders
-
-    return decoders.WordPiece(prefix=_PREFIX)

@@ -216,7 +216,9 @@ class Trainer(ABC):
                 yield from self._report()
             if evaluating:
                 yield from self.evaluate()
-            saving = saving or (evaluating and self._may_save())
+            # A checkpoint now takes little of the time since the last.
+            most = CHECKPOINT_SHARE * (time.perf_counter() - self._saved)
+            saving = saving or (evaluating and self._save_seconds <= most)
             # Weights that may be NaN or infinity are not saved.
             if meeting and _agree(saving and not self.meter.failure):
                 self.save()
@@ -256,10 +258,6 @@ class Trainer(ABC):
     def must_save(self) -> bool:
         """Whether the last checkpoint is too long ago."""
         return time.perf_counter() - self._saved > CHECKPOINT_SECONDS
-
-    def _may_save(self) -> bool:
-        """Whether a checkpoint now takes little of the time since the last."""
-        return self._save_seconds <= CHECKPOINT_SHARE * (time.perf_counter() - self._saved)
 
     def save(self) -> None:
         """Write a checkpoint, on all ranks at once; the weights must be known to be good."""

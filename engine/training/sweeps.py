@@ -134,7 +134,12 @@ def search(
     rng = np.random.default_rng(seed)
     drawn: list[Changes] = []
     for _ in range(20 * runs):  # enough to draw nearly all of a small number of combinations
-        changes = {name: _draw(name, values, rng) for name, values in varied.items()}
+        changes = {
+            name: values.draw(rng, whole=_known(name).kind is int)
+            if isinstance(values, Range)
+            else values[int(rng.integers(len(values)))]
+            for name, values in varied.items()
+        }
         if changes not in drawn:
             drawn.append(changes)
         if len(drawn) == runs:
@@ -164,12 +169,6 @@ def best(scores: Sequence[float | None]) -> int | None:
     """Return the position of the highest dev score, the first of equals; None without any."""
     scored = [(i, s) for i, s in enumerate(scores) if s is not None and not math.isnan(s)]
     return max(scored, key=lambda pair: (pair[1], -pair[0]))[0] if scored else None
-
-
-def _draw(name: str, values: Values | Range, rng: np.random.Generator) -> Any:
-    if isinstance(values, Range):
-        return values.draw(rng, whole=_known(name).kind is int)
-    return values[int(rng.integers(len(values)))]
 
 
 def _distinct(spec: TrainSpec, rows: Iterable[Changes]) -> list[tuple[str, Changes]]:

@@ -199,7 +199,8 @@ def _documents(archive: Path | None, inside: dict[Path, Path], target: Path) -> 
         names = [name for name, _ in entries(lambda name: False)]
     else:
         names = [name.as_posix() for name in inside]
-    wanted = documents.among(names)
+    labels = documents.labels_of(names)
+    wanted = {name: name for name in labels} or documents.among(names)
     if not wanted:
         return ()
     if archive:
@@ -211,7 +212,7 @@ def _documents(archive: Path | None, inside: dict[Path, Path], target: Path) -> 
     named = ((wanted[name], raw) for name, raw in contents if name in wanted)
     others = [name for name in names if name not in wanted]
     left_out = f"Other files, left out: {len(others):,} ({listed(others, 3)})."
-    return [*documents.pack(named, target), *[left_out] * bool(others)]
+    return [*documents.pack(named, target, labels), *[left_out] * bool(others)]
 
 
 def write_queries(

@@ -302,7 +302,8 @@ def check(workspace: Workspace, spec: GateSpec, do: Do) -> Iterator[Gate | Worki
     saved = read(Path(spec.baseline))
     encoder = workspace.fresh(spec.encoder or saved["encoder"])
     for task in saved["tasks"]:
-        if task["file"] and task["task"] not in _names(workspace):
+        known = (name for info in workspace.catalog.list() for name in (info.name, *info.tasks))
+        if task["file"] and task["task"] not in known:
             _task_of(workspace, task["file"])
         if _data(workspace, task).hash != task["data_hash"]:
             raise UserError(
@@ -361,10 +362,6 @@ def read(file: Path) -> dict[str, Any]:
 def write(saved: Mapping[str, Any], file: Path) -> None:
     """Write a baseline with its digest."""
     file.write_text(to_json({**saved, "digest": hash_of(to_json(saved))}) + "\n", "utf-8")
-
-
-def _names(workspace: Workspace) -> set[str]:
-    return {task for info in workspace.catalog.list() for task in (info.name, *info.tasks)}
 
 
 def _task_of(workspace: Workspace, file: str) -> str:

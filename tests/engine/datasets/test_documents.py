@@ -169,6 +169,28 @@ def test_documents_are_told_from_tables(names: list[str], chosen: list[str]) -> 
     assert list(documents.among(names).values()) == chosen
 
 
+@pytest.mark.parametrize(
+    ("folders", "files", "found"),
+    [
+        (["a", "b"], ["1.txt", "2.txt", "3", "4", "5"], {("", "a"), ("", "b")}),
+        (["n/train/a", "n/test/b"], list("12345"), {("train", "a"), ("test", "b")}),
+        (["a", "b"], list("1234"), set()),  # few of each may be documents in chapters
+        (["a", "b"], [f"{n}.md" for n in range(9)], set()),
+        (["a"], list("12345"), set()),
+        (["a", "a/b"], list("12345"), set()),
+        (["/a", "../b"], list("12345"), set()),
+    ],
+)
+def test_folders_of_texts_are_labels(
+    folders: list[str], files: list[str], found: set[tuple[str, str]]
+) -> None:
+    assert found == set(
+        documents.labels_of(
+            ["README.md", *(f"{folder}/{file}" for folder in folders for file in files)]
+        ).values()
+    )
+
+
 # --- Excel sheets and text of other encodings ---
 
 

@@ -8,10 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from tests.errors import refused
 from tests.fakes.folder import files
+from tests.fakes.tables import parquet
 from theodolite.engine.corpus.cut import texts_of
 from theodolite.engine.datasets import Catalog, formats, limits
 from theodolite.engine.datasets.formats import open_table
@@ -534,6 +536,17 @@ AS_LABELS: dict[str, Callable[[], Written]] = {
     "json index of names": lambda: values(LABELLED.set_axis(list("abcdef")), "index"),
     # Categories are the texts they stand for.
     "parquet": lambda: ("x.parquet", CATEGORIES.to_parquet(index=False)),
+    "parquet of the hub": lambda: (
+        "x.parquet",
+        parquet(
+            pa.table({"text": TEXTS, "label": [1, 0] * 3}).replace_schema_metadata(
+                {
+                    "huggingface": '{"info": {"features": {"label": '
+                    '{"names": ["neg", "pos"], "_type": "ClassLabel"}}}}'
+                }
+            )
+        ),
+    ),
     "parquet, index, shuffled": lambda: ("x.parquet", shuffled(CATEGORIES).to_parquet(index=True)),
 }
 
