@@ -223,7 +223,8 @@ def headline(columns: Sequence[HeatmapColumn], rows: Sequence[HeatmapRow]) -> li
 def _highest(scores: Mapping[str, Mapping[str, float]], every: set[str]) -> str:
     """Name the encoders with the highest score on most of the tasks that they share.
 
-    Empty if too many are tied, or no two share a task.
+    Empty if too many are tied, or no two share a task. Those compared are named where
+    an encoder left out has a score on some of these tasks: it may be a higher one.
     """
     names, over = shared(scores)
     best = {task: max(scores[name][task] for name in names) for task in over}
@@ -232,11 +233,16 @@ def _highest(scores: Mapping[str, Mapping[str, float]], every: set[str]) -> str:
     first = [name for name, number in wins.items() if number == most]
     if len(names) < 2 or len(first) > MAX_FIRST:
         return ""
-    where = f"{most} of {formats.plural(len(over), 'task')}"
-    if len(over) < len(every):
-        where += " that they share"
-    has = "has" if len(first) == 1 else "each have"
-    return f"{formats.listed(first)} {has} the highest score on {where}"
+    others = (of for name, of in scores.items() if name not in names)
+    whole = all(map(set(over).isdisjoint, others))
+    return "".join(
+        [
+            "" if whole else f"Of {formats.listed(names, MAX_FIRST)}, ",
+            f"{formats.listed(first)} {'has' if len(first) == 1 else 'each have'} the highest ",
+            f"score on {most} of {formats.plural(len(over), 'task')}",
+            " that they share" if len(over) < len(every) else "",
+        ]
+    )
 
 
 def card(workspace: Workspace, result_id: int) -> list[Block]:

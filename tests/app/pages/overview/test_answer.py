@@ -49,7 +49,7 @@ def row(name: str, *scores: float | None, published: bool = False) -> HeatmapRow
         ([row("more", 1, 99), row("better", 2)], "better has * on 1 of 1 task that they share"),
         (
             [row("whole", 60, 60), row("second", 50, 50), row("one", 99)],
-            "whole has * on 2 of 2 tasks",
+            "Of whole and second, whole has * on 2 of 2 tasks",
         ),
         ([], ""),
         ([row("alone", 1, 1)], ""),
