@@ -156,9 +156,12 @@ class StaticPage:
         ).format(options)
 
     def opening(self, shared: Mapping[str, str]) -> bytes:
-        """A first page that redirects to this one, for a folder without Home."""
+        """A first page that redirects to this one, for a folder without Home.
+
+        To its file, as from a disk a browser would list the folder.
+        """
         query_ = self._views[0]["query"]
-        address = f"./{self._page.PATH}/" + (f"?{urlencode(query_)}" if query_ else "")
+        address = f"./{self._page.PATH}/index.html" + (f"?{urlencode(query_)}" if query_ else "")
         head = Markup('<meta http-equiv="refresh" content="0; url={}">').format(address)
         link = Markup('<a href="{}">{}</a>').format(address, self._page.TITLE)
         return _document("Theodolite", head, shared, link)

@@ -61,7 +61,7 @@
   function drawRail() {
     const { rail, titles } = frame;
     document.body.insertAdjacentHTML("afterbegin", rail);
-    const path = location.pathname.replace(/\/$/, "").slice(new URL(document.baseURI).pathname.replace(/\/$/, "").length + 1);
+    const path = location.pathname.replace(/\/(index\.html)?$/, "").slice(new URL(document.baseURI).pathname.replace(/\/$/, "").length + 1);
     const title = titles[path] ?? "";
     keepTitle(title ? `${title} · Theodolite` : "Theodolite");
     // Of modules that ask for each other: all at once, before Gradio's scripts have come as far.
@@ -95,6 +95,14 @@
     if ((whole || (whole === false && !search)) && !link.closest(".t-tabs")) theodolite.unlink(link);
   }
   if (frame.closed) addEventListener("DOMContentLoaded", () => theodolite.forEvery('#t-main a[href^="./"]', unlinkClosed));
+
+  // A published page from a disk: there a browser refuses the module that fills it, and the files with its answers.
+  function sayWhere() {
+    document.getElementById("answer").innerHTML = `<div class="t-notice t-warn">
+      <p>This page needs a web server: from a disk, a browser does not show what is in it.</p>
+      <p>Put the folder on any, or run <code>python -m http.server</code> in it and open <code>http://localhost:8000</code>.</p></div>`;
+  }
+  if (location.protocol === "file:") addEventListener("DOMContentLoaded", sayWhere);
 
   // Gradio's spinner counts its seconds at every frame, and goes on when it is taken off the page: a
   // twentieth of a core in each open tab. Twice a second will do.
