@@ -7,6 +7,7 @@ Everything that a program may look at is a column with a type, so whatever other
 """
 
 import json
+import re
 import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -130,9 +131,9 @@ class Fleet:
                 lost = isinstance(error, psycopg.OperationalError)  # as when the server restarts
                 if old and lost and not isinstance(error, psycopg.errors.QueryCanceled):
                     return self.rows(sql, given)
-                lines = str(error).strip().splitlines()
+                reason = (str(error).strip().splitlines() or ["?"])[0].rstrip(".")
                 raise FleetAway(
-                    f"The fleet's database {self.name} does not answer: {(lines or ['?'])[0]}",
+                    f"The fleet's database {self.name} does not answer: {reason}.",
                     "What waits there goes on when it is back.",
                 ) from error
 
@@ -181,8 +182,10 @@ class Fleet:
         A slot that this process holds already stays held. Call it again after a lost connection.
         """
         key = LOCK.format("%s")
-        held = self.rows(f"{_HELD} {key} AND pid = pg_backend_pid()", [slot])
-        return bool(held or self.rows(f"SELECT 1 WHERE pg_try_advisory_lock({key})", [slot]))
+        return bool(
+            self.rows(f"{_HELD} {key} AND pid = pg_backend_pid()", [slot])
+            or self.rows(f"SELECT 1 WHERE pg_try_advisory_lock({key})", [slot])
+        )
 
     def beat(self, worker: Mapping[str, Any]) -> None:
         """Record a heartbeat of the worker in a slot: its columns but `started` and `seen`."""
@@ -304,11 +307,8 @@ class Fleet:
 
     def units(self, units: Sequence[str]) -> dict[str, Row]:
         """Those of some units that are in the database, by id."""
-        rows = self.rows(
-            "SELECT id, needs, slot, starts, answer FROM theodolite.units WHERE id = ANY(%s)",
-            [list(units)],
-        )
-        return {row["id"]: row for row in rows}
+        sql = "SELECT id, needs, slot, starts, answer FROM theodolite.units WHERE id = ANY(%s)"
+        return {row["id"]: row for row in self.rows(sql, [list(units)])}
 
     def remove(self, units: Sequence[str]) -> None:
         """Delete units; a worker stops within seconds."""
@@ -320,13 +320,16 @@ class Fleet:
             self.rows(f"DELETE FROM theodolite.{table} WHERE starts_with({column}, %s)", [run])
 
     def report(self, unit: str, reports: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
-        """Append reports about a unit, as (kind, data), with null for NaN and infinity."""
-        rows = [{"kind": kind, "data": data} for kind, data in reports]
-        finite = json.dumps(json.loads(json.dumps(rows), parse_constant=lambda _: None))
+        """Append reports about a unit, as (kind, data), with null for NaN and infinity.
+
+        A NUL, which Postgres cannot hold in a text, becomes the sign for what cannot be shown.
+        """
+        rows = json.dumps([{"kind": kind, "data": data} for kind, data in reports])
+        finite = json.dumps(json.loads(rows, parse_constant=lambda _: None))
         self.rows(
             "INSERT INTO theodolite.reports (unit, kind, data) SELECT %s, one.kind, one.data"
             " FROM jsonb_to_recordset(%s) AS one (kind text, data jsonb)",
-            [unit, finite],
+            [unit, re.sub(r"(?<!\\)((?:\\\\)*)\\u0000", r"\1\\ufffd", finite)],
         )
 
     def reports(self, units: Sequence[str]) -> list[Row]:

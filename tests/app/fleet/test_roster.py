@@ -59,8 +59,7 @@ def test_what_a_worker_says(two: tuple[Fleet, Fleet]) -> None:
     one.beat(worker("lab-1", unit="u", share=0.5))
     (again,) = other.workers()
     assert first["started"] == again["started"]
-    given = worker("lab-1", unit="u", share=0.5)
-    assert {name: again[name] for name in given} == given
+    assert again.items() >= worker("lab-1", unit="u", share=0.5).items()
     one.beat(worker("lab-1", pid=8))
     assert other.workers()[0]["started"] > first["started"]
     one.leave("lab-1")
@@ -128,14 +127,20 @@ def test_a_unit_is_claimed_once(database: str) -> None:
 
 
 def test_reports_come_in_their_order_and_once(database: str) -> None:
-    """Of the units that were asked for; NaN is no number in JSON, and what is no mapping empty."""
+    """Of the units that were asked for; NaN is no number in JSON, and what is no mapping empty.
+
+    A NUL, as texts of JSON may hold, does not hold the others up.
+    """
     fleet = Fleet(database, "fleet")
-    fleet.report("a-1", [("log", {"lines": ["one"]}), ("stepped", {"loss": float("nan")})])
+    fleet.report(
+        "a-1",
+        [("log", {"lines": ["one", "a\0b", r"\u0000"]}), ("stepped", {"loss": float("nan")})],
+    )
     fleet.report("b-1", [("log", {"lines": ["other"]})])
     fleet.rows("INSERT INTO theodolite.reports (unit, kind, data) VALUES ('a-1', 'odd', '[7]')")
     received = fleet.reports(["a-1"])
     assert [(one["kind"], one["data"]) for one in received] == [
-        ("log", {"lines": ["one"]}),
+        ("log", {"lines": ["one", "a\ufffdb", r"\u0000"]}),
         ("stepped", {"loss": None}),
         ("odd", {}),
     ]
@@ -143,7 +148,7 @@ def test_reports_come_in_their_order_and_once(database: str) -> None:
     assert fleet.reports(["a-1"]) == []
     fleet.end("b-")
     assert fleet.reports(["b-1"]) == []
-    with pytest.raises(FleetAway, match="no_such_table"):
+    with pytest.raises(FleetAway, match=r"no_such_table\" does not exist\. What"):
         fleet.rows("SELECT * FROM no_such_table")
 
 
@@ -189,8 +194,7 @@ def test_an_answer_that_cannot_be_read_fails_its_unit(
         home.fleet.claim("lab-1", ["evaluate"], "3")
         home.fleet.answer(sent.id_of(unit), "lab-1", answer)  # type: ignore[arg-type]
         sent.round([unit])
-    states = [unit["state"] for unit in workspace.store.runs.units(run_id)]
-    assert states == ["failed", "waiting"]
+    assert [unit["state"] for unit in workspace.store.runs.units(run_id)] == ["failed", "waiting"]
 
 
 def test_a_database_that_is_away(postgres: Postgres, two: tuple[Fleet, Fleet]) -> None:
