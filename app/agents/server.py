@@ -8,6 +8,7 @@ from typing import Any
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase
 from mcp.types import ToolAnnotations
 
 from theodolite.app.agents.tools import Tools
@@ -15,8 +16,7 @@ from theodolite.app.pages import load, questions
 from theodolite.engine.errors import UserError
 from theodolite.store.errors import StoreError
 
-CHANGES = ("evaluate",)
-NAMES = ("encoders", "data", "results", *CHANGES)
+NAMES = ("encoders", "data", "results", "evaluate")
 ABOUT = (
     "Theodolite evaluates and compares sentence encoders. Scores are points of 100 unless their "
     "metric says otherwise. Differences are real only where a verdict says so."
@@ -28,9 +28,14 @@ def server(tools: Tools) -> MCPServer[Any]:
     made: MCPServer[Any] = MCPServer(
         "theodolite", instructions=ABOUT, version=version("theodolite"), log_level="WARNING"
     )
-    asked = {name: load(place) for name, place in questions().items()}
-    every = {name: (getattr(tools, name), name in CHANGES) for name in NAMES}
-    every |= {name: (tools.ask(one), one.changes) for name, one in asked.items()}
+    # A misspelt argument is refused: left out in silence, it would change what was asked.
+    ArgModelBase.model_config["extra"] = "forbid"
+    every = {name: (getattr(tools, name), name == "evaluate") for name in NAMES}
+    every |= {
+        name: (tools.ask(asked), asked.changes)
+        for name, place in questions().items()
+        for asked in [load(place)]
+    }
     for name, (tool, changes) in every.items():
         hints = ToolAnnotations(
             read_only_hint=not changes,

@@ -46,6 +46,7 @@ def test_an_agent_measures_compares_and_searches(workspace: Workspace, tmp_path:
         ("decode", {"sentences": ["A man plays a guitar."], "encoders": ["random:256"]}),
         ("search", {"queries": ["a dog"], "encoders": [f"dir:{tmp_path}"]}),
         ("search", {"queries": "no list"}),
+        ("results", {"encoder": "random:16"}),
     )
 
     async def talk() -> tuple[dict[str, Any], list[Any]]:
@@ -82,9 +83,9 @@ def test_an_agent_measures_compares_and_searches(workspace: Workspace, tmp_path:
     assert {row["encoder"] for row in board["rows"]} == {"random:4", "random:8", "random:16"}
     assert [row["rank"] for row in hits["rows"]] == [1, 2]
     assert decoded["rows"][0]["sentence"].startswith("a man")
-    refused, malformed = answers[8:]
+    refused, malformed, misspelt = answers[8:]
     assert refused.is_error and "outside the folders" in refused.content[0].text
-    assert malformed.is_error
+    assert malformed.is_error and misspelt.is_error and "encoder\n" in misspelt.content[0].text
     assert workspace.store.encoders.get("random:16") is None
     assert [run["kind"] for run in workspace.store.runs.list()] == ["evaluate"]
 
