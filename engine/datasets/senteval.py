@@ -110,11 +110,6 @@ def _trec(line: str) -> tuple[str, str]:
     return sentence.split(" ", 1)[1], label  # the first word is the fine class
 
 
-def _ascii_joined(line: str) -> str:
-    """Normalise ASCII white space only, since the reference splits SNLI's text as bytes."""
-    return b" ".join(line.encode().split()).decode()
-
-
 def _read(folder: Path, name: str) -> Dataset:
     """Read a data set as its entry says."""
     known = _SETS[name]
@@ -276,7 +271,8 @@ _SETS: dict[str, _Set] = {
         lambda left, right, label: (left, right, label.strip()),
         "CC BY-SA 4.0",
         encoding="latin-1",
-        joined=_ascii_joined,
+        # Only ASCII white space is normalised: the reference splits SNLI's text as bytes.
+        joined=lambda line: b" ".join(line.encode().split()).decode(),
     ),
 }
 PLACES = {name: known.place for name, known in _SETS.items()}
