@@ -190,6 +190,7 @@ def test_an_open_point_has_its_true_neighbours(visit, workspace, made):
         selection.get_by_label("Name of the selection").fill(name)
         selection.get_by_role("button", name=act).click()
     says(page.locator(".t-map-label").last, "<b>near</b>", "16")
+    assert table(page)["own"].tolist() == ["<b>near</b>"] * 16
     link = selection.get_by_role("link", name="upload:near")
     assert workspace.catalog.load(link.inner_text()).labels == ["<b>near</b>"] * 16
 

@@ -8,6 +8,7 @@ path. All routes are open to visitors but the one that stores a data set.
 
 import io
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Annotated, Any, Self
 
 import numpy as np
@@ -181,25 +182,35 @@ def _add_places(router: APIRouter, workspace: Workspace, needed: Any) -> None:
 
 
 def _add_tables(router: APIRouter, workspace: Workspace, needed: Any) -> None:
-    """Files of the points whose ids are the body, uint32; and a data set of them."""
+    """Files of the points whose ids are the body, uint32; and a data set of them.
 
-    def rows(body: bytes = _body(4 * MAX_ROWS), stored: StoredMap = needed) -> np.ndarray:
-        if len(body) % 4:
+    With labels of one's own, the body goes on with the place of each point's in `own`.
+    """
+
+    def rows(
+        own: Annotated[tuple[str, ...], Query()] = (),
+        body: bytes = _body(8 * MAX_ROWS),
+        stored: StoredMap = needed,
+    ) -> Callable[..., Any]:
+        if len(body) % (8 if own else 4):
             raise HTTPException(404, "These points are not on the map")
-        return _there(np.frombuffer(body, "<u4"), stored)
+        ids, *places = np.frombuffer(body, "<u4").reshape(2 if own else 1, -1)
+        if places and (places[0] >= len(own)).any():
+            raise HTTPException(404, "There is no such label")
+        labels = {"own": [own[i] for i in places[0]]} if places else None
+        return partial(service.table, stored, _there(ids, stored), labels)
 
     chosen = Depends(rows)
 
     @router.post("/{name}.csv")
-    def csv(name: str, stored: StoredMap = needed, ids: np.ndarray = chosen) -> Response:
-        table = service.table(stored, ids, spreadsheet=name == "spreadsheet")
-        data = table.to_csv(index=False, lineterminator="\r\n").encode("utf-8", "replace")
-        return Response(data, media_type="text/csv; charset=utf-8")
+    def csv(name: str, table: Callable[..., Any] = chosen) -> Response:
+        text = table(spreadsheet=name == "spreadsheet").to_csv(index=False, lineterminator="\r\n")
+        return Response(text.encode("utf-8", "replace"), media_type="text/csv; charset=utf-8")
 
     @router.post("/table.parquet")
-    def parquet(stored: StoredMap = needed, ids: np.ndarray = chosen) -> Response:
+    def parquet(table: Callable[..., Any] = chosen) -> Response:
         held = io.BytesIO()
-        service.table(stored, ids).to_parquet(held, index=False)
+        table().to_parquet(held, index=False)
         return Response(held.getvalue(), media_type=_BINARY)
 
     @router.post("/dataset")

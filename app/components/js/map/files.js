@@ -22,8 +22,10 @@ export async function save(ui, kind) {
   const table = TABLES[kind];
   const numbers = ui.map.chosen ? chosenNumbers(ui) : Array.from(inView(ui)).filter((i) => passes(ui, i)).sort((a, b) => a - b);
   if (ui.map.value.parts) return file(`${name}.csv`, new Blob([await tableOf(ui, numbers, kind !== "CSV")], { type: "text/csv" }));
-  const answer = await fetch(`${ui.map.value.url}/${table}`, {
-    method: "POST", headers: { "Content-Type": "application/octet-stream" }, body: Uint32Array.from(numbers),
+  const { own } = ui.map.columns; // labels given here, which the server does not know
+  const places = own ? numbers.map((i) => own.values[i]) : [];
+  const answer = await fetch(`${ui.map.value.url}/${table}?${new URLSearchParams(own?.labels.map((one) => ["own", one]))}`, {
+    method: "POST", headers: { "Content-Type": "application/octet-stream" }, body: Uint32Array.from(numbers.concat(places)),
   });
   if (!answer.ok) return tell(ui, "The table could not be made.");
   return file(`${name}.${table.split(".")[1]}`, await answer.blob());

@@ -343,8 +343,9 @@ def test_tables_of_given_points(reader: TestClient, hostile: maps.StoredMap) -> 
 def test_tables_are_bounded(reader: TestClient, hostile: maps.StoredMap) -> None:
     """Numbers of points that are there, whole ones, and not without end."""
     base = f"/theodolite/map/{hostile.key}/table.csv"
-    for content, status in ((b"\x04\0\0\0", 404), (b"123", 404), (bytes(8_000_004), 413)):
+    for content, status in ((b"\x04\0\0\0", 404), (b"123", 404), (bytes(16_000_004), 413)):
         assert reader.post(base, content=content).status_code == status
+    assert reader.post(f"{base}?own=a", content=b"\0\0\0\0\1\0\0\0").status_code == 404
     assert reader.get(base).status_code == 405
 
 
