@@ -49,6 +49,11 @@ READING = (
 NOT_SHIPPED = "This search ships with Theodolite; the texts themselves do not."
 
 
+def _available_tasks(workspace: Workspace) -> dict[str, str]:
+    """The available tasks."""
+    return {name: name for name in tasks(workspace)}
+
+
 @dataclass(frozen=True)
 class LeaksSpec(Spec, Job):
     """Search the training data of an encoder for the texts of tasks, exact or nearly so.
@@ -72,7 +77,7 @@ class LeaksSpec(Spec, Job):
             "Tasks",
             "With commas; default: those it was evaluated on, or all.",
             names="task",
-            offers=lambda workspace: {name: name for name in tasks(workspace)},
+            offers=_available_tasks,
             key="task",
         ),
     ] = ()

@@ -309,7 +309,7 @@ def test_a_view_is_frozen_as_it_is_and_alone(answered: Workspace) -> None:
     views = [choice.read_address("compare?encoder=random:8&encoder=random:4&protocol=senteval")]
     made = site.freeze(answered, site.of_views(answered, views), at=views)
     assert made.pages == ["Compare"]
-    assert b"url=./compare/?encoder=random%3A8" in made.files["index.html"]
+    assert b"url=./compare/index.html?encoder=random%3A8" in made.files["index.html"]
     assert b"protocol=senteval" in made.files["index.html"]
     assert "random:64" not in text_of(made)
     assert set(ENCODERS) <= set(site.of_views(answered, [choice.read_address("board")]).encoders)
