@@ -374,7 +374,7 @@ def test_figures_flow_and_list_have_their_numbers(visit, pair):
     the_list_opens_both_neighbour_lists_by_key(page, left, right, pair)
     rows = page.get_by_role("region", name="spaces").locator("tbody tr")
     for row, numbers in zip(rows.all(), pair.report["rows"], strict=True):
-        says(row, f"{numbers['jaccard']:.4g}", f"{numbers['residual']:.4g}")
+        says(row, f"{numbers['jaccard']:.3f}", f"{numbers['residual']:.3f}")
     flow = page.locator(".t-chart")
     expect(flow.locator(".sankey-link").first).to_be_visible()
     flow.locator("summary").click()

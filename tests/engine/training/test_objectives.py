@@ -5,6 +5,8 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 from weakref import WeakSet
 
 import numpy as np
@@ -263,7 +265,8 @@ def test_delete_one_takes_each_word_as_often(rng: np.random.Generator) -> None:
 @pytest.mark.parametrize("sentence", ["", "   ", "cat", "a cat", "猫がマットの上に座る"])
 def test_something_of_a_sentence_always_stays(change: str, sentence: str) -> None:
     """Also of none, of one word, and of a script without spaces."""
-    changed = augment.ChangedWords(change, 0.99)._change(sentence, default_rng(0))
+    plain: Any = SimpleNamespace(ids=list)  # instead of tokens, the sentences
+    (changed,) = augment.ChangedWords(change, 0.99)([sentence], [], plain, default_rng(0))
     assert changed == sentence if len(sentence.split()) < 2 else len(changed.split()) == 1
 
 
