@@ -189,12 +189,12 @@ def leaks(
     same = exact_twins(new, seen)
     exact = same >= 0
     twins[exact] = same[exact]
-    # Rounded as float32, the cosine of equal vectors may be above 1.
-    own, twin = unit_rows(new_vectors[exact]), unit_rows(seen_vectors[same[exact]])
-    cosines[exact] = np.clip(np.einsum("ij,ij->i", own, twin), -1.0, 1.0)
+    pairs = unit_rows(new_vectors[exact]), unit_rows(seen_vectors[same[exact]])
+    cosines[exact] = np.einsum("ij,ij->i", *pairs)
     rows = np.flatnonzero(exact | (np.round(cosines, 6) >= threshold))
     order = rows[np.lexsort((rows, -cosines[rows], ~exact[rows]))]
-    return Leaks(order, twins[order], cosines[order], exact[order])
+    # Rounded as float32, the cosine of equal vectors may be above 1.
+    return Leaks(order, twins[order], np.clip(cosines[order], -1.0, 1.0), exact[order])
 
 
 def _groups_of(label: np.ndarray, closest: np.ndarray) -> Groups:
