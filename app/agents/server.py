@@ -31,11 +31,8 @@ def server(tools: Tools) -> MCPServer[Any]:
     # A misspelt argument is refused: left out in silence, it would change what was asked.
     ArgModelBase.model_config["extra"] = "forbid"
     every = {name: (getattr(tools, name), name == "evaluate") for name in NAMES}
-    every |= {
-        name: (tools.ask(asked), asked.changes)
-        for name, place in questions().items()
-        for asked in [load(place)]
-    }
+    asked = {name: load(place) for name, place in questions().items()}
+    every |= {name: (tools.ask(one), one.changes) for name, one in asked.items()}
     for name, (tool, changes) in every.items():
         hints = ToolAnnotations(
             read_only_hint=not changes,

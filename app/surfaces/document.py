@@ -221,11 +221,10 @@ def _filters(block: Filters) -> str:
 
 
 def _nothing(block: Nothing) -> str:
-    link = block.link
-    return parts.empty(
-        *(block.title, block.hint),
-        (link.label, address.link(link.page, **link.query)) if link else None,
-    )
+    to = None
+    if block.link:
+        to = block.link.label, address.link(block.link.page, **block.link.query)
+    return parts.empty(block.title, block.hint, to)
 
 
 def _text(block: Text) -> str:
@@ -293,12 +292,7 @@ def _table(block: Table) -> str:
     if isinstance(first[0], Cell):
         return f"{_table_of_cells(block)}{save}{note}"
     numbers = [
-        at
-        for at in range(len(first))
-        if any(
-            isinstance(value := _of(row[at]).value, int | float) and not isinstance(value, bool)
-            for row in block.rows
-        )
+        at for at in range(len(first)) if any(_is_number(_of(row[at]).value) for row in block.rows)
     ]
     named = [str(_of(column).value) for column in block.columns]
     heads = [name.replace("_", " ") if name.isidentifier() else name for name in named]
@@ -347,6 +341,10 @@ def _of(cell: Any) -> Cell:
 
 def _notes(cell: Cell) -> Markup:
     return Markup("").join(map(Markup("<small>{}</small>").format, cell.notes))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _grid(block: Grid) -> Piece:

@@ -149,17 +149,7 @@ def read(
     if content == "retrieval":
         return beir.read(name, files, filename)
     left, right = sorted(files)
-    sides = [
-        list(
-            counted_lines(
-                files[side],
-                side,
-                limits.Unpacking(side, files[side], limits.MAX_BYTES),
-                side.endswith(".gz"),
-            )
-        )
-        for side in (left, right)
-    ]
+    sides = [_lines(files[side], side) for side in (left, right)]
     part = parallel.align(sides[0], sides[1], left, right)
     return parallel.parallel(name, {"test": part}, (_language(left), _language(right)))
 
@@ -171,6 +161,11 @@ def _language(name: str) -> str:
     if plain and parallel.LANGUAGE.fullmatch(plain[-1]):
         return plain[-1]
     return next(filter(is_language, re.split("[-_]", stem)), "")
+
+
+def _lines(raw: bytes, name: str) -> list[str]:
+    unpacking = limits.Unpacking(name, raw, limits.MAX_BYTES)
+    return list(counted_lines(raw, name, unpacking, name.endswith(".gz")))
 
 
 def unpack(source: Path | bytes, filename: str) -> dict[str, bytes]:

@@ -131,7 +131,7 @@ def guess(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> tuple[Kind, 
         roles |= {"label": labels[0]} if len(labels) == 1 else {}
     two = two or (len(columns) == 2 and all(map(is_language, columns)))
     if unnamed and (kind := _by_place(columns, rows, numeric)):
-        found = {role: c for role, c in zip(_PLACES[kind], columns, strict=False)}
+        found = dict(zip(_PLACES[kind], columns, strict=False))
         return kind, {**roles, **found, "text": columns[-1]}
     only = {roles.get(role) for role in ("query", "document", "split")} >= set(columns)
     return _kind(roles, paired, two, only), roles

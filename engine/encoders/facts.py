@@ -65,10 +65,7 @@ def describe(spec: str, *, read: bool = False) -> dict[str, Any]:
         if len(facts) == 1 and isinstance(parsed, EncoderSpec)
         else {
             "kind": "concatenation",
-            **{
-                key: None if None in (every := [f[key] for f in facts]) else sum(every)
-                for key in _ADDED
-            },
+            **{key: _sum([f[key] for f in facts]) for key in _ADDED},
             "pooling": None,
             "why": [],
             "warnings": [w for f in facts for w in f["warnings"]],
@@ -318,6 +315,10 @@ def _here(spec: SourceSpec) -> Checkpoint | None:
 
     folder = cached(spec.value, spec.option("revision"))
     return None if folder is None else Checkpoint(folder, spec.value)
+
+
+def _sum(values: list[int | None]) -> int | None:
+    return None if None in values else sum(v for v in values if v is not None)
 
 
 def diagnose(source: str) -> PoolingDiagnosis:

@@ -234,15 +234,14 @@ def _highest(scores: Mapping[str, Mapping[str, float]], every: set[str]) -> str:
     if len(names) < 2 or len(first) > MAX_FIRST:
         return ""
     others = (of for name, of in scores.items() if name not in names)
-    whole = all(map(set(over).isdisjoint, others))
-    return "".join(
-        [
-            "" if whole else f"Of {formats.listed(names, MAX_FIRST)}, ",
-            f"{formats.listed(first)} {'has' if len(first) == 1 else 'each have'} the highest ",
-            f"score on {most} of {formats.plural(len(over), 'task')}",
-            " that they share" if len(over) < len(every) else "",
-        ]
+    whom = (
+        "" if all(map(set(over).isdisjoint, others)) else f"Of {formats.listed(names, MAX_FIRST)}, "
     )
+    where = f"{most} of {formats.plural(len(over), 'task')}"
+    if len(over) < len(every):
+        where += " that they share"
+    has = "has" if len(first) == 1 else "each have"
+    return f"{whom}{formats.listed(first)} {has} the highest score on {where}"
 
 
 def card(workspace: Workspace, result_id: int) -> list[Block]:
