@@ -96,7 +96,7 @@ def test_who_hangs_up_leaves_no_work_behind(monkeypatch: pytest.MonkeyPatch) -> 
     demo.queue().launch(prevent_thread_lock=True, quiet=True)
     try:
         body = {"fn_index": 0, "data": [""], "session_hash": "gone"}
-        with httpx.Client(base_url=demo.local_url, timeout=20) as client:
+        with httpx.Client(base_url=demo.local_url, timeout=60) as client:
             client.post("gradio_api/queue/join", json=body).raise_for_status()
             url, about = "gradio_api/queue/data", {"session_hash": "gone"}
             with client.stream("GET", url, params=about) as lines:
