@@ -89,9 +89,9 @@ def publish(
 
     Before anything is written, everything that would leave this machine is listed for you to
     confirm: pages, encoders, tasks, data sets whose texts can be read, paths in names, files with
-    their sizes and licences. Without a terminal nothing is written unless --yes is given. The
-    folder holds only what is on that list: no other results, and vectors only of these texts, for
-    Search or in an app.
+    their sizes and licences. Without a terminal --yes has to be given. The folder holds
+    only what is on that list: no other results, and vectors only of these texts, for Search or in
+    an app.
 
     Maps, pairs of spaces and geometry are those that were computed before; for data that is already
     encoded, the quick versions are drawn. Fairness compares the published results
@@ -101,6 +101,13 @@ def publish(
     with the token of `hf auth login` or of HF_TOKEN.
     """
     workspace.refuse_visitors()
+    if not yes and not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise UserError(
+            "Nothing was written: without a terminal nobody can be asked to accept the list of "
+            "what leaves.",
+            "Add --yes: the list is printed, and only --upload sends anything.",
+            code="denied",
+        )
     folders.check(folder)
     if upload is not None:
         folders.check_name(upload)
@@ -146,8 +153,9 @@ def publish(
     files = {**made.files, "README.md": about.encode(), **targets.licence()}
     made = replace(made, files=files)
     emit(manifest.rows(workspace, chosen, made), manifest.COLUMNS, as_json)
-    if not yes:
-        _ask(folder)
+    if not yes and not typer.confirm(f"Write these to {folder}?", err=True):
+        say("Nothing was written.")
+        raise typer.Exit(1)
     folders.write(folder, files)
     size = sum(map(len, files.values()))
     done(
@@ -161,21 +169,3 @@ def publish(
         done({"uploaded": where}, f"It is at {where}", as_json)
     elif place.live:
         say(f"To have it on the hub, add --upload OWNER/NAME. {place.hosting}")
-
-
-def _ask(folder: Path) -> None:
-    """Ask the user to accept the list.
-
-    Raises:
-        Exit: the user declines.
-    """
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise UserError(
-            "Nothing was written: what is listed was not accepted, and there is no "
-            "terminal to ask at.",
-            "Read the list, and add --yes.",
-            code="denied",
-        )
-    if not typer.confirm(f"Write these to {folder}?", err=True):
-        say("Nothing was written.")
-        raise typer.Exit(1)

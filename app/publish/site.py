@@ -2,6 +2,7 @@
 
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,6 +15,7 @@ from theodolite.app import formats, ui
 from theodolite.app.components import modules
 from theodolite.app.publish.choice import Mask, Part, choose
 from theodolite.app.published import Choice, Published, Query, hashed_name
+from theodolite.app.spec import Spec
 from theodolite.app.surfaces.static import StaticPage, label_of, of_address
 from theodolite.app.web import frame, theme
 from theodolite.app.web.routes import PLOTLY_JS, plotly_file
@@ -79,17 +81,21 @@ def freeze(
         with tempfile.TemporaryDirectory() as folder:
             small = Part(workspace, choice, Path(folder), texts=texts)
             published = Published(source=workspace, workspace=small, **vars(choice))
+            lines = [_only(line, chosen) for group in ui.RAIL for line in group]
+            entries = {page: line for line in lines for page in line.pages.values()}
+            unasked = () if named else (UserError,)  # left out
+            # All before the first is drawn, which takes long: one that was named may have nothing.
+            found: dict[ModuleType, Sequence[tuple[str, Spec]]] = {}
+            for page in entries:
+                own = [query for name, query in at if known[name] is page]
+                with suppress(*unasked):
+                    found[page] = _views(page, published, own)
             frozen: dict[ModuleType, StaticPage] = {}
-            for line in (line for group in ui.RAIL for line in group):
-                entry = _only(line, chosen)
-                for page in entry.pages.values():
-                    progress(page.TITLE, chosen.index(page), len(chosen))
-                    own = [query for name, query in at if known[name] is page]
-                    try:
-                        frozen[page] = _publish(entry, page, published, own)
-                    except UserError:
-                        if named:  # else it is left out: nobody has asked for it
-                            raise
+            for page, answers in found.items():
+                progress(page.TITLE, chosen.index(page), len(chosen))
+                tabs = frame.tab_links(entries[page], page)
+                with suppress(*unasked):
+                    frozen[page] = StaticPage(page, tabs, published, answers)
             views = [label_of(published, query) for _, query in at if query]
             asked, answered = small.catalog.asked, _answers(small, views)
             small.close()
@@ -109,10 +115,11 @@ def _answers(workspace: Workspace, views: Sequence[str]) -> list[tuple[str, str]
     ]
 
 
-def _publish(
-    entry: frame.Entry, page: Any, published: Published, at: Sequence[Query]
-) -> StaticPage:
-    """The answers at the given addresses of a page, or those that it chooses."""
+def _views(page: Any, published: Published, at: Sequence[Query]) -> Sequence[tuple[str, Spec]]:
+    """(label, spec) of the answers at the given addresses of a page, or of those that it chooses.
+
+    What they need is in the published store then.
+    """
     static = page.PUBLISHED
     if static.carry:
         static.carry(published)
@@ -123,7 +130,7 @@ def _publish(
             "Leave it out, or name data sets with --collection.",
             code="no-result",
         )
-    return StaticPage(page, frame.tab_links(entry, page), published, views)
+    return views
 
 
 def _files(frozen: Mapping[ModuleType, StaticPage]) -> dict[str, bytes]:

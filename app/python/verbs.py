@@ -69,8 +69,11 @@ def evaluate(
     """
     from theodolite.engine.encoders import is_encoder
 
+    several = _several(encoders)
+    if not several:
+        raise UserError("No encoder given.", 'Give one, such as "minilm".', code="missing")
     results: list[Result] = []
-    for encoder in _several(encoders):
+    for encoder in several:
         if not is_encoder(encoder):
             results += _kept(own(workspace), encoder, tasks, protocol, seed)
         else:
@@ -155,6 +158,10 @@ def search(
             code="conflict",
         )
     sentences = own(workspace).catalog.sentences(named)[0] if named else texts(data, "data")
+    if not sentences:
+        raise UserError(
+            "data holds no text.", "Give a list of texts, or name a data set.", code="missing"
+        )
     opened = [model if is_encoder(model) else load(model) for model in models]
     return SearchAnswer(spec, [among(model, sentences, spec) for model in opened])
 

@@ -47,6 +47,11 @@ def is_encoder(given: object) -> TypeGuard[Encoder]:
     return hasattr(given, "encode") and not isinstance(given, str)
 
 
+def shown(encoder: Encoder) -> str:
+    """How encoders are printed: as their `__repr__`."""
+    return f"<encoder {encoder.name!r}>"
+
+
 class VectorCache(Protocol):
     """Remembers vectors by (fingerprint, sentence key). The store implements the durable one."""
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from theodolite.engine.encoders.base import VectorCache, sentence_key
+from theodolite.engine.encoders.base import VectorCache, sentence_key, shown
 from theodolite.engine.encoders.source import Source, check_finite
 from theodolite.engine.given import texts
 from theodolite.engine.progress import Progress
@@ -70,6 +70,8 @@ class CachedEncoder:
         self.source = source
         self.cache = cache
         self._warnings = tuple(warnings)
+
+    __repr__ = shown
 
     @property
     def name(self) -> str:

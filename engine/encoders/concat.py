@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from theodolite.engine.encoders.base import Encoder
+from theodolite.engine.encoders.base import Encoder, shown
 from theodolite.engine.encoders.fingerprint import fingerprint
 from theodolite.engine.encoders.prompts import PromptTask
 from theodolite.engine.encoders.sides import bind_task, query_side
@@ -24,6 +24,8 @@ class Concatenated:
     def __init__(self, name: str, parts: Sequence[Encoder]) -> None:
         self.name = name
         self.parts = tuple(parts)
+
+    __repr__ = shown
 
     @property
     def dim(self) -> int:

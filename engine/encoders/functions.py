@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from theodolite.engine.encoders.base import shown
 from theodolite.engine.encoders.fingerprint import fingerprint
 from theodolite.engine.errors import UserError
 from theodolite.engine.given import texts
@@ -76,6 +77,8 @@ class FunctionEncoder:
         self.params = dotdict() if params is None else params
         self._prepare = prepare
         self._batcher = batcher
+
+    __repr__ = shown
 
     @property
     def dim(self) -> int:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from theodolite.engine.encoders.base import Encoder
+from theodolite.engine.encoders.base import Encoder, shown
 from theodolite.engine.encoders.fingerprint import fingerprint
 from theodolite.engine.encoders.prompts import TWO_SIDED, PromptTask
 from theodolite.engine.errors import UserError
@@ -84,6 +84,8 @@ class TwoSided:
         self.similarity = similarity_of(documents)
         self.fingerprint = fingerprint(kind, documents.fingerprint, queries.fingerprint)
 
+    __repr__ = shown
+
     @property
     def warnings(self) -> tuple[str, ...]:
         """The warnings of both sides, each once."""
@@ -112,6 +114,8 @@ class PromptedByTask:
         self.similarity = similarity_of(plain)
         self.fingerprint = fingerprint("prompts of the task", name, plain.fingerprint)
         self._sides = sides
+
+    __repr__ = shown
 
     @property
     def warnings(self) -> tuple[str, ...]:

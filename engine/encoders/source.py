@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from theodolite.engine.encoders.base import shown
 from theodolite.engine.errors import UserError
 from theodolite.engine.given import texts
 from theodolite.engine.progress import Progress
@@ -42,6 +43,8 @@ class Source(ABC):
     fingerprint: str
     prompt: str = ""
     uses_gpu: bool = False
+
+    __repr__ = shown
 
     @property
     def warnings(self) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from theodolite.engine.encoders.base import Encoder, VectorCache
+from theodolite.engine.encoders.base import Encoder, VectorCache, shown
 from theodolite.engine.encoders.cached import MemoryCache
 from theodolite.engine.encoders.fingerprint import fingerprint
 from theodolite.engine.encoders.prompts import PromptTask
@@ -166,6 +166,8 @@ class SteppedEncoder:
             self.dim = _dim_after(step, self.dim)
             hashes.append(f"{step}:{self._hash(step.data)}")
         self.fingerprint = fingerprint("steps", encoder.fingerprint, *hashes)
+
+    __repr__ = shown
 
     @property
     def warnings(self) -> tuple[str, ...]:

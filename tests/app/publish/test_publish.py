@@ -50,19 +50,24 @@ def written(folder: Path) -> dict[str, str]:
     return {path.relative_to(folder).as_posix(): path.read_text("utf-8") for path in texts}
 
 
-def test_without_a_terminal_nothing_is_written(kept: Path) -> None:
-    """The list is printed all the same: it can be read, and accepted the next time."""
-    *lines, output = theodolite("publish", str(kept), "--json", code=2)
+def test_without_a_terminal_nothing_is_drawn_or_written(
+    kept: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor is anything that was named and has nothing to show."""
+    monkeypatch.delattr(site, "StaticPage")
+    *_, output = theodolite("publish", str(kept), code=2)
     assert "Nothing was written" in output and "--yes" in output
+    *_, output = theodolite("publish", str(kept), "--yes", "--pages", "compare,runs", code=2)
+    assert "Trainings has nothing to publish" in output
     assert not kept.exists()
-    kinds = {row.get("kind") for row in objects(lines[:-1])}
-    assert kinds == {"page", "encoder", "task", "results", "files", "total"}
 
 
 @pytest.mark.slow
 def test_the_list_is_what_is_written_and_pages_stand_under_a_policy(kept: Path) -> None:
     """Sizes add up to those on the disk; scripts are files, none in the HTML or an attribute."""
     *rows, done = objects(theodolite("publish", str(kept), "--yes", "--json"))
+    kinds = {row["kind"] for row in rows}
+    assert kinds == {"page", "encoder", "task", "results", "files", "total"}
     sizes = {path: path.stat().st_size for path in kept.rglob("*") if path.is_file()}
     total = sum(sizes.values()) - (kept / folder.LIST).stat().st_size
     assert rows[-1]["bytes"] == sum(r["bytes"] for r in rows if r["kind"] == "files") == total

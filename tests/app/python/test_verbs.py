@@ -87,6 +87,16 @@ def test_a_training_shows_its_curves() -> None:
     assert Stepped.kind not in {row["kind"] for row in made.rows()}
 
 
+def test_nothing_given_is_refused_and_an_encoder_says_which_it_is() -> None:
+    """An answer of no rows would be taken for one."""
+    encoder = th.load("random:8")
+    for ask in (lambda: th.evaluate([]), lambda: th.search("a dog", [], encoder)):
+        with refused("missing"):
+            ask()
+    for spec in ("random:8", "random:8 | normalise", "random:8 + random:4"):
+        assert repr(th.load(spec)) == f"<encoder {spec!r}>"
+
+
 @pytest.mark.parametrize("wrong", [["a dog", None], [["a dog"]], 5, [float("nan")], b"a dog"])
 def test_what_is_no_text_is_named_with_its_place(own: th.Workspace, wrong: object) -> None:
     """Never an error from within."""
