@@ -132,6 +132,11 @@ class Fleet:
                 if old and lost and not isinstance(error, psycopg.errors.QueryCanceled):
                     return self.rows(sql, given)
                 reason = (str(error).strip().splitlines() or ["?"])[0].rstrip(".")
+                if re.search(r'database ".*" does not exist', reason):
+                    raise FleetAway(
+                        f"The fleet's database {self.name} does not exist on its server.",
+                        "Make it: createdb --encoding UTF8 --template template0 NAME",
+                    ) from error
                 raise FleetAway(
                     f"The fleet's database {self.name} does not answer: {reason}.",
                     "What waits there goes on when it is back.",

@@ -132,8 +132,8 @@ class SentRun:
         """Have the fleet do all waiting units; "ended", or "stopped" when the run was cancelled."""
         runs, run_id = self._store.runs, self._run["id"]
         here, message = attempt_id(run_id, self._attempt), ""
+        shares: Mapping[int, float] = {}  # while the database is away, the last known
         while True:
-            shares: Mapping[int, float] = {}
             try:
                 word = runs.asked(run_id, self._attempt)
                 if word == STOP:

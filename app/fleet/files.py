@@ -174,6 +174,11 @@ class Files:
             FleetAway: it does not answer.
         """
         try:
+            if self._is_folder and not Path(self._root).is_dir():  # else it would be made anew
+                raise FleetAway(
+                    f"There is no folder {self._root} any more.",
+                    "Mount it again; what waits for its files goes on then.",
+                )
             yield
         except (UserError, StoreError):
             raise

@@ -6,7 +6,7 @@ its page's `__init__.py`. Workers and terminals execute it in the same way.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar, Self
 
@@ -79,6 +79,10 @@ class Job:
     def resources(self, catalog: Catalog) -> Resources:
         """What it reads and writes, for a job whose parts other machines can do."""
         raise NotImplementedError
+
+    def makes(self) -> Sequence[str]:
+        """Folders that it makes, for which runs wait that were queued later and name them."""
+        return ()
 
     def validate(self, workspace: Workspace) -> None:
         """Raise a UserError if the job cannot be done; called before anything is begun."""

@@ -12,9 +12,11 @@ import importlib
 import logging
 import math
 import os
+import re
 import signal
 import sys
 import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -29,7 +31,8 @@ from theodolite.app.jobs.unit import conclude
 from theodolite.engine.errors import UserError
 from theodolite.store import Store, StoreError
 from theodolite.store.errors import StoreGone
-from theodolite.store.run_rows import RunRow, UnitRow
+from theodolite.store.hashing import to_json
+from theodolite.store.run_rows import LIVE, RunRow, UnitRow
 from theodolite.store.terminals import NAME as TERMINAL
 
 QUEUE, INTERACTIVE, FLEET = "runs", "interactive", "fleet"
@@ -59,6 +62,7 @@ class Worker:
         self._kinds: dict[str, str] = importlib.import_module(kinds).KINDS
         self._at_work: dict[tuple[str, int], str] = {}  # run and attempt in progress -> its queue
         self._queues: dict[str, str] = {}  # run -> its queue
+        self._folders: dict[str, Sequence[str]] = {}  # run -> those that it makes
         # Linux ends a child with the thread that started it, so these stay.
         self._threads = {queue: ThreadPoolExecutor(most) for queue, most in AT_ONCE.items()}
         self._changed = False  # whether a run has ended here since the last look
@@ -106,12 +110,34 @@ class Worker:
 
     def _begin(self) -> None:
         """Claim the runs that wait and may begin, and have threads execute them."""
-        for run in self._store.runs.waiting():
+        waiting = self._store.runs.waiting()
+        live = self._store.runs.list(LIVE, 10_000) if waiting else []
+        for run in waiting:
+            if self._made_for(run, live):
+                continue
             queue, of = self._queue(run), (run["id"], run["attempt"])
             is_full = list(self._at_work.values()).count(queue) >= AT_ONCE[queue]
             if not is_full and self._store.runs.claim(*of, self._slot):
                 self._at_work[of] = queue
                 self._threads[queue].submit(self._do, run)
+
+    def _made_for(self, run: RunRow, live: Sequence[RunRow]) -> bool:
+        """Whether a run that was queued earlier is to make a folder that this one names."""
+        names = to_json(run["spec"])
+        return any(
+            re.search(re.escape(to_json(folder)[1:-1]) + r"(?![\w.-])", names)
+            for earlier in live
+            if earlier["created"] < run["created"]
+            for folder in self._makes(earlier)
+        )
+
+    def _makes(self, run: RunRow) -> Sequence[str]:
+        """The folders that a run makes; what cannot be read is reported by `work`."""
+        if run["id"] not in self._folders:
+            self._folders[run["id"]] = ()
+            with contextlib.suppress(UserError):
+                self._folders[run["id"]] = job_of(run, self._kinds).makes()
+        return self._folders[run["id"]]
 
     def _do(self, run: RunRow) -> None:
         of = run["id"], run["attempt"]

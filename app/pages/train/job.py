@@ -125,6 +125,10 @@ class TrainingJob(Job, ABC, Generic[S]):
     def register(self, workspace: Workspace, finished: Mapping[str, Any]) -> None:
         """Register the trained model, given its last event."""
 
+    def makes(self) -> list[str]:
+        """The folder of the model."""
+        return [self.spec.out]
+
     def trainings(self) -> list[Self]:
         """Itself alone, where a sweep has several."""
         return [self]
@@ -416,6 +420,10 @@ class SweepJob(Job):
             for names in zip(*((one.encoders, one.data, one.files) for one in of), strict=True)
         )
         return Resources(encoders, data, files)
+
+    def makes(self) -> list[str]:
+        """The folders of the models."""
+        return [training.spec.out for training in self.trainings()]
 
     def trainings(self) -> list[TrainJob]:
         """Those of all children, in order."""

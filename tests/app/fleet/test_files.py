@@ -12,6 +12,7 @@ from tests.fakes.bucket import FakeBucket
 from theodolite.app.fleet import files as bundles
 from theodolite.app.fleet.files import MADE, UNUSED_SECONDS, Damaged, Files, pack
 from theodolite.engine.errors import UserError
+from theodolite.store.fleet import FleetAway
 
 DIGEST = "0" * 64
 NAMES = ("config.json", "model.safetensors", "1_Pooling/config.json")
@@ -115,6 +116,20 @@ def test_nothing_outside_of_the_address(tmp_path: Path) -> None:
     ):
         with refused("denied", "leads out"):
             use()
+
+
+def test_a_share_that_is_not_mounted_is_not_made_anew(tmp_path: Path) -> None:
+    """What waits for its files goes on once it is back."""
+    place = folder(tmp_path / "share")
+    place.mkdir()
+    files = Files(str(place))
+    model = str(folder(tmp_path / "mine", "config.json"))
+    place.rename(tmp_path / "away")
+    with pytest.raises(FleetAway, match="There is no folder"):
+        files.put(model)
+    assert not place.exists()
+    (tmp_path / "away").rename(place)
+    files.put(model)
 
 
 def test_addresses_for_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -161,6 +161,13 @@ def test_a_database_that_cannot_hold_every_text(postgres: Postgres) -> None:
     assert not isinstance(caught.value, FleetAway), "it will not pass"
 
 
+def test_a_database_that_is_not_there(postgres: Postgres) -> None:
+    """Its server answers; the command that makes it is said."""
+    with refused("unreachable", "does not exist") as caught:
+        Address.parse(postgres.url("none")).database().fill("lab-1")
+    assert "createdb" in caught.value.hint
+
+
 @pytest.mark.parametrize(
     "answer",
     [
@@ -240,6 +247,28 @@ def test_what_nobody_can_do_waits_and_says_why(lab: Lab, workspace: Workspace) -
     at_work.join(timeout=60)
     assert ended == ["stopped"]
     assert lab.rows("units") == 0
+
+
+def test_progress_is_kept_while_the_database_is_away(
+    database: str, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = workspace.store.runs
+    job = EvaluateJob(("random:8",), ("MR", "StarterSTS"))
+    run_id = runs.create(job.kind, job.to_spec(), job.title)
+    run = runs.get(run_id)
+    runs.start(run_id, 1, "local-0", job.units())
+    rounds = iter([("half", {0: 0.5})])
+
+    def look(_: SentRun, __: object) -> tuple[str, dict[int, float]]:
+        if runs.get(run_id)["message"] == "away":
+            runs.cancel(run_id)
+        for found in rounds:
+            return found
+        raise FleetAway("away")
+
+    monkeypatch.setattr(SentRun, "round", look)
+    assert Coordinator(workspace, Address.parse(database)).work(run, 1, job) == "stopped"
+    assert runs.get(run_id)["fraction"] == 0.25
 
 
 def test_without_an_address_for_files_they_stay(database: str, tmp_path: Path) -> None:

@@ -66,6 +66,17 @@ class Awaited(Measure):
 
 
 @dataclass(frozen=True)
+class Making(Measure):
+    """The same, which is said to make a folder of its name."""
+
+    kind = "making"
+
+    def makes(self) -> list[str]:
+        """The folder."""
+        return [f"/made/{self.name}"]
+
+
+@dataclass(frozen=True)
 class Patient(Measure):
     """The same, which pauses for what a person waits for."""
 
@@ -156,6 +167,7 @@ class OftenSaved(TrainDecoderJob):
 KINDS = {
     "measure": "tests.app.jobs.kinds:Measure",
     "awaited": "tests.app.jobs.kinds:Awaited",
+    "making": "tests.app.jobs.kinds:Making",
     "patient": "tests.app.jobs.kinds:Patient",
     "stubborn": "tests.app.jobs.kinds:Stubborn",
     "crashing": "tests.app.jobs.kinds:Crashing",

@@ -60,6 +60,17 @@ def test_what_a_person_waits_for_does_not_wait(shared: Bench) -> None:
     assert shared.over(before)["state"] == "done"
 
 
+def test_what_an_earlier_run_makes_is_waited_for(shared: Bench) -> None:
+    """In the other queue as well; a folder whose name only begins so is another."""
+    making = shared.under_way("m", 1, 60.0, kind="making")
+    reading = shared.measure("dir:/made/m", 1, 0.01, kind="awaited")
+    other = shared.measure("dir:/made/m2", 1, 0.01, kind="awaited")
+    assert shared.over(other)["state"] == "done"
+    assert shared.store.runs.get(reading)["state"] == "queued"
+    shared.store.runs.cancel(making)
+    assert shared.over(reading)["state"] == "done"
+
+
 def test_an_evaluation_pauses_for_what_a_person_waits_for(shared: Bench) -> None:
     """Inside its unit, which is not said to have taken longer for it."""
     patient = shared.under_way("patient", 1, 4.0, kind="patient")
