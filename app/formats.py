@@ -34,6 +34,17 @@ def p_value(value: float) -> str:
     return f"{value:.3f}" if value >= 0.001 else "< 0.001"
 
 
+def percent(share: float, decimals: int = 0) -> str:
+    """A share of 1: none alone is `0 %`, and all alone `100 %`; `under 1 %`, `over 99 %`."""
+    points, least = 100.0 * share, 10.0**-decimals
+    most = 100.0 - least
+    if 0.0 < points < least:
+        return f"under {least:.{decimals}f}\u00a0%"
+    if most < points < 100.0:
+        return f"over {most:.{decimals}f}\u00a0%"
+    return f"{points:.{decimals}f}\u00a0%"
+
+
 def count(value: int | None) -> str:
     """12345 -> 12,345."""
     return MISSING if value is None else f"{value:,}"

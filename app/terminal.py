@@ -237,7 +237,9 @@ def _lines() -> Callable[[float, float, str], None]:
         passed = now - began
         left = passed / done * (total - done) if done / total > 0.02 or passed > 60.0 else None
         say(
-            f"{what}: {100 * done / total:.0f} % done, {formats.time_left(left)}".removesuffix(", ")
+            f"{what}: {int(100 * done / total)} % done, {formats.time_left(left)}".removesuffix(
+                ", "
+            )
         )
 
     return move

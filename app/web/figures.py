@@ -398,10 +398,10 @@ def ridges_headline(panels: Sequence[Panel], grid: np.ndarray) -> str:
         return "The lowest or the highest gold-score group has no pairs"
     (least, best), (most, worst) = min(known), max(known)
     if len(known) == 1:
-        return f"{best}: pairs graded lowest and highest overlap by {percent(least)}"
+        return f"{best}: pairs graded lowest and highest overlap by {formats.percent(least)}"
     return (
         f"{best} keeps the lowest and highest graded pairs furthest apart: they overlap by "
-        f"{percent(least)}, with {worst} by {percent(most)}"
+        f"{formats.percent(least)}, with {worst} by {formats.percent(most)}"
     )
 
 
@@ -421,8 +421,3 @@ def forest_headline(intervals: Sequence[Interval], baseline: str) -> str:
         for words, names in by_verdict.items()
     ]
     return f"Against {baseline}, {'; '.join(sentences)}" if sentences else ""
-
-
-def percent(share: float) -> str:
-    """Whole percent, with `under 1 %` in place of zero."""
-    return f"{share:.0%}".replace("%", "\u00a0%") if share >= 0.01 else "under 1\u00a0%"

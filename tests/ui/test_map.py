@@ -30,11 +30,11 @@ from tests.ui.steps import (
     table,
 )
 from theodolite.app import decoders
+from theodolite.app.formats import percent
 from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.pages.map import service as maps
 from theodolite.app.pages.map.job import MapSpec
 from theodolite.app.pages.spaces.job import SpacesSpec
-from theodolite.app.web.figures import percent
 
 COLOURS = """() => {
     const cloud = document.querySelector(".t-map-cloud"), copy = document.createElement("canvas");
@@ -67,7 +67,8 @@ def test_the_map_is_drawn_by_webgl_and_has_its_words(visit, made):
     page = drawn(visit)
     expect(page.locator(".t-map")).to_have_attribute("data-scene", "webgl")
     says(
-        page.locator("#answer .t-section"), f"{percent(made.info['trust']['recall'])} of a sentence"
+        page.locator("#answer .t-section"),
+        f"{percent(made.info['trust']['recall'])} of a sentence",
     )
     expect(page.locator(".t-map-label")).to_have_count(20)
     assert page.evaluate(COLOURS) > 10

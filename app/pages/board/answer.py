@@ -241,7 +241,7 @@ class BoardAnswer(Answer):
                 "lacks tasks that the others share, is still being evaluated, or is not among the "
                 f"{standings.MAX_RANKED} best, whose ranks are resampled",
             )
-        detail = f"95 % of the resamples; first in {100 * row.first:.0f} % of them"
+        detail = f"95 % of the resamples; first in {formats.percent(row.first)} of them"
         return GridCell(f"{row.rank}", "", detail, note=f"{row.low} to {row.high}")
 
     def _mean(self, entry: Entry) -> GridCell:

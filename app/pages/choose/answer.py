@@ -293,7 +293,7 @@ def _cheapest(sheet: Sheet) -> Iterator[str]:
         if more := sheet["nothing_cheaper"]:
             yield f"Nothing cheaper is shown to lose less than {margin}." + bool(more["n"]) * (
                 f" With about {formats.count(more['n'])} more examples like these, {_form(more)} "
-                f"would be, with {100 * more['power']:.0f} % probability."
+                f"would be, with {formats.percent(more['power'])} probability."
             )
         return
     busy = {row["encoder"] for row in sheet["encoders"] if row["timed_disturbed"]}
@@ -362,7 +362,7 @@ def _further(sheet: Sheet) -> Iterator[str]:
         many, chance = "20 times as many", f"only {math.floor(100 * more['power'])} %"
         if more["n"] is not None:
             many = f"About {formats.count(more['n'])} more"
-            chance = f"{100 * more['power']:.0f} %"
+            chance = formats.percent(more["power"])
         if more["n"] is not None or 0 < more["power"] < LIKELY:
             yield (
                 f"{many} examples like these would tell {more['a']} and {more['b']} apart with "
@@ -374,7 +374,7 @@ def _without_scores(sheet: Sheet) -> Iterator[str]:
     """How much the neighbours of encoders differ, and what is fastest and smallest."""
     pairs = [one for one in sheet["agreement"] if sheet["baseline"] not in (one["a"], one["b"])]
     pairs = sorted(pairs or sheet["agreement"], key=lambda one: one["shared"])
-    shares = [f"{one['a']} and {one['b']} share {100 * one['shared']:.0f} %" for one in pairs]
+    shares = [f"{one['a']} and {one['b']} share {formats.percent(one['shared'])}" for one in pairs]
     if shares:
         most = f"; {shares[-1]}, the most of all pairs" if len(shares) > 1 else ""
         yield f"{shares[0]} of a sentence's {pairs[0]['k']} nearest neighbours{most}."

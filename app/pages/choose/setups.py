@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from theodolite.app.formats import percent
 from theodolite.app.pages.board import cost
 from theodolite.app.pages.choose.data import MIN_EXAMPLES, count_examples, in_words
 from theodolite.app.pages.evaluate.results import evaluate_one, known
@@ -278,7 +279,7 @@ def warnings(workspace: Workspace, task: str, every: Sequence[SetUp], sheet: Any
         if share >= MIN_SHARE:
             yield (
                 "texts_cut",
-                f"{one.name} read {100 * (1 - share):.0f} % of the text: the rest is beyond the "
+                f"{one.name} read {percent(1 - share)} of the text: the rest is beyond the "
                 "length that it takes.",
             )
         own = workspace.catalog.load(tasks.get(task_of(task, one.name), workspace.catalog).dataset)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from theodolite.app import beforehand, endpoints, formats, sending
+from theodolite.app.formats import percent
 from theodolite.app.jobs.job import Job
 from theodolite.app.jobs.reporter import Reporter
 from theodolite.app.names import labelled
@@ -386,7 +387,7 @@ def _about_data(
         if most > DOMINANT * counts.total():
             yield (
                 "dominant_class",
-                f"{100 * most / counts.total():.0f} % of the rows have the label {label[:40]!r}: "
+                f"{percent(most / counts.total())} of the rows have the label {label[:40]!r}: "
                 "always guessing it is right that often.",
             )
     texts, labels = _texts(dataset)

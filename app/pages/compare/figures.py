@@ -9,14 +9,13 @@ from typing import Any
 
 from theodolite.app import formats
 from theodolite.app.components.chart import drawing, plain
-from theodolite.app.formats import shorten
+from theodolite.app.formats import percent, shorten
 from theodolite.app.web.figures import (
     FEW_ROWS,
     Figure,
     axis,
     clear_colour,
     draw,
-    percent,
     row_height,
     scatter,
     style,

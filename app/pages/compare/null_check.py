@@ -105,7 +105,7 @@ class NullCheck(Answer):
                 _TESTS[r.test],
                 r.pairs,
                 r.wrong,
-                f"{100 * r.wrong / r.pairs:.0f} %",
+                formats.percent(r.wrong / r.pairs),
                 f"up to {r.most}",
             )
             if r.pairs

@@ -252,16 +252,16 @@ class Curated(Answer):
             groups = formats.plural(info["groups"], "group")
             return (
                 f"{groups} of duplicates among {n}: without them there would be "
-                f"{info['spare']:,} fewer ({100 * info['spare'] / info['n']:.1f} %)."
+                f"{info['spare']:,} fewer ({formats.percent(info['spare'] / info['n'], 1)})."
             )
         if spec.find == "leaks":
             part = f"{spec.dataset} {spec.split}".removesuffix(f" {ALL}")
             where = f"{spec.against} {spec.against_split}".removesuffix(f" {ALL}")
             if not info["found"]:
                 return f"None of {n} of {part} also occurs in {where}."
-            share = 100 * info["found"] / info["n"]
+            share = formats.percent(info["found"] / info["n"], 1)
             return (
-                f"{info['found']:,} of {n} of {part} ({share:.1f} %) also occur in {where}, "
+                f"{info['found']:,} of {n} of {part} ({share}) also occur in {where}, "
                 f"{info['exact']:,} of them word for word and the others nearly."
             )
         if spec.find == "outliers":

@@ -263,7 +263,7 @@ class Leaks(Answer):
         worst = compared[0]
         return (
             f"{len(leaky)} of {of} {'shares' if len(leaky) == 1 else 'share'} texts with training "
-            f"data of {self.spec.encoder}: {100 * worst.share:.1f} % of {worst.label} also "
+            f"data of {self.spec.encoder}: {formats.percent(worst.share, 1)} of {worst.label} also "
             f"{'occurs' if worst.same else 'nearly occurs'} in {worst.trained_on}"
         )
 

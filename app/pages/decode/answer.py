@@ -426,7 +426,7 @@ class Interpolation(Answer):
         words = f"{len(self.steps)} steps give {different} different sentences"
         if turn is None:
             return f"{words}; none is nearer to the second sentence than to the first."
-        return f"{words}; from {100 * turn:.0f} % of the way on they are nearer to the second."
+        return f"{words}; from {formats.percent(turn)} of the way on they are nearer to the second."
 
 
 def cosines(steps: Sequence[Step]) -> dict[str, Any]:

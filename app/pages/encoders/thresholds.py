@@ -8,9 +8,9 @@ import numpy as np
 
 from theodolite.app import formats
 from theodolite.app.blocks import Block, Caveat, Caveats, Cell, Finding, Table
+from theodolite.app.formats import percent
 from theodolite.app.question import Answer, Do, Question, Working
 from theodolite.app.spec import Field, Spec
-from theodolite.app.web.figures import percent
 from theodolite.app.workspace import Workspace
 
 DEFAULT = "starter-pairs"

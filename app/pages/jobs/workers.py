@@ -141,7 +141,7 @@ def _cells(one: WorkerNow) -> tuple[Any, ...]:
         one.slot,
         f"{one.host}, this machine" if one.local else one.host,
         one.doing or "free",
-        f"{100 * (one.share or 0.0):.0f} %" if one.doing else None,
+        formats.percent(one.share or 0.0) if one.doing else None,
         one.machine,
         ", ".join(one.takes),
         ", ".join([*has[:_MAX_NAMED], *more]),

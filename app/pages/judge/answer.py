@@ -165,13 +165,13 @@ class Judgement(Answer):
             f"documents; {model['unmarked']:,} could not be read, {model['left']:,} are left."
         )
         if both := model["agreement"]:
-            share, low, high = (100 * both[name] for name in ("share", "low", "high"))
+            share, low, high = (formats.percent(both[name]) for name in ("share", "low", "high"))
             kappa, sensitivity, specificity = map(
                 formats.score, (both["kappa"], both["sensitivity"], both["specificity"])
             )
             yield (
                 f"On {formats.plural(both['documents'], 'document')} marked by both, it agrees "
-                f"with the person in {share:.0f} % ({low:.0f} to {high:.0f} %); Cohen's kappa "
+                f"with the person in {share} ({low} to {high}); Cohen's kappa "
                 f"{kappa}, sensitivity {sensitivity}, specificity {specificity}."
             )
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from theodolite.app.blocks import Block, Finding
 from theodolite.app.components.map import NEIGHBOURS, StoredMap, point_map, url
+from theodolite.app.formats import percent
 from theodolite.app.pages.map import service
 from theodolite.app.pages.map.job import MapSpec, Unmade, is_running, preview
 from theodolite.app.question import Answer, Do, Question
 from theodolite.app.spaced import evenly_spaced
-from theodolite.app.web.figures import percent
 from theodolite.app.workspace import Workspace
 
 if TYPE_CHECKING:

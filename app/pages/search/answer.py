@@ -18,6 +18,7 @@ from theodolite.app.blocks import (
     Progress,
 )
 from theodolite.app.examples import shipped
+from theodolite.app.formats import percent
 from theodolite.app.pages.search import service
 from theodolite.app.pages.search.service import Limits
 from theodolite.app.question import Answer, Do, Question
@@ -382,7 +383,7 @@ def _by_encoder(
     elif built := opened.built:
         note = (
             f"By lists: {built.probed} of {built.lists:,} are searched and "
-            f"{100 * built.recall:.1f} % of the true 10 nearest found ({built.asked} asked), "
+            f"{percent(built.recall, 1)} of the true 10 nearest found ({built.asked} asked), "
             f"in {built.indexed_ms:.1f} ms instead of {built.exact_ms:.0f} ms."
         )
     if not status and not any(hits):

@@ -10,12 +10,13 @@ from theodolite.app import formats
 from theodolite.app.blocks import Block, Chart, Component, Finding, Table
 from theodolite.app.components.chart import drawing, plain
 from theodolite.app.components.map import NEIGHBOURS, PROPS, StoredMap, folders, value
+from theodolite.app.formats import percent
 from theodolite.app.pages.map import service as maps
 from theodolite.app.pages.map.job import Unmade, is_running, preview
 from theodolite.app.pages.spaces.job import Pair, SpacesSpec
 from theodolite.app.question import Answer, Do, Question
 from theodolite.app.spec import query
-from theodolite.app.web.figures import Figure, clear_colour, percent
+from theodolite.app.web.figures import Figure, clear_colour
 from theodolite.app.web.theme import SERIES
 from theodolite.app.workspace import Workspace
 

@@ -210,6 +210,16 @@ def test_no_p_value_is_printed_as_zero() -> None:
     assert {p: formats.p_value(p) for p in expected} == expected
 
 
+def test_only_none_is_0_and_only_all_100_percent() -> None:
+    """A share between, however small or large, is neither."""
+    expected = {0.0: "0", 1e-9: "under 1", 0.01: "1", 0.988: "99", 0.996: "over 99", 1.0: "100"}
+    assert {share: formats.percent(share) for share in expected} == {
+        share: f"{words}\u00a0%" for share, words in expected.items()
+    }
+    finely = [formats.percent(share, 1) for share in (0.0004, 0.5, 0.9996)]
+    assert finely == ["under 0.1\u00a0%", "50.0\u00a0%", "over 99.9\u00a0%"]
+
+
 def test_output_for_programs_has_no_nan(capfd: pytest.CaptureFixture[str]) -> None:
     """JSON has no NaN and no infinity, however deep they lie."""
     emit_json({"score": float("nan"), "vector": [1.0, float("inf")], "n": 3})

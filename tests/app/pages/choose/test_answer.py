@@ -531,11 +531,15 @@ SMALLER = {"dtype": "int8", "bytes_per_vector": 384.0, "spec": "a | x", "behind"
         ),
         (
             nothing_cheaper(400),
-            ["With about 400 more examples like these, b would be, with 80 %"],
+            ["With about 400 more examples like these, b would be, with 80\u00a0%"],
             [],
         ),
         (nothing_cheaper(None), ["Nothing cheaper is shown to lose less than 2 points."], []),
-        ({"more_examples": [PAIR | {"n": 1200, "power": 0.8}]}, ["1,200 more", "with 80 %"], []),
+        (
+            {"more_examples": [PAIR | {"n": 1200, "power": 0.8}]},
+            ["1,200 more", "with 80\u00a0%"],
+            [],
+        ),
         ({"more_examples": [PAIR | {"n": None, "power": 0.48}]}, ["20 times", "only 48 %"], []),
         ({"more_examples": [PAIR | {"n": None, "power": 0.81}]}, [], ["more examples", "as many"]),
         ({"encoders": [QUICK, ROW | {"timed_disturbed": True}]}, [], ["times faster"]),
