@@ -2,9 +2,10 @@
 
 Conditional power takes the observed difference for the true one and is too optimistic, as a
 difference within the noise is mostly noise. Predictive power is used instead: the true difference
-is uncertain, too, and is drawn towards 0 (Spiegelhalter, Freedman, Blackburn 1986, "Monitoring
-clinical trials: conditional or predictive power?", Controlled Clinical Trials 7). What is predicted
-is the verdict of a new and larger sheet, with the same correction for all of its comparisons.
+is uncertain, too, and is drawn towards what is usual (Spiegelhalter, Freedman, Blackburn 1986,
+"Monitoring clinical trials: conditional or predictive power?", Controlled Clinical Trials 7). What
+is predicted is the verdict of a new and larger sheet, with the same correction for all of its
+comparisons.
 `benchmarks.choosing` measures how often the prediction comes true.
 """
 
@@ -18,11 +19,11 @@ from theodolite.engine.stats.choice import Behind
 POWER = 0.8
 MIN_MORE, MAX_MORE = 0.1, 20
 """Fewest and most further examples worth a sentence, as multiples of those available."""
-EQUAL = NormalDist(0.0, 12.0)
-CHEAPER, SMALLER = NormalDist(0.0, 3.0), NormalDist(0.0, 0.5)
-"""Priors of a difference in points: of two encoders; of a cheaper one that nearly ties with the
-best; of an encoder in smaller vectors. Without them, a chance lead on a few hundred examples would
-be believed."""
+EQUAL, CHEAPER = NormalDist(0.0, 0.5), NormalDist(-0.15, 0.3)
+"""Priors of a difference, of two encoders and of a cheaper one from the best, as a share of what it
+were if one of the two were better on all examples on which they differ. That share is much the same
+for encoders that differ on half of the examples and for int8 vectors that differ from the full ones
+on one of 300: a prior in points would expect too much of near equals, and too little of others."""
 
 _PHI = NormalDist().cdf
 
@@ -54,16 +55,18 @@ def to_tell_apart(behind: Behind) -> MoreExamples:
     return _more(behind, EQUAL, power)
 
 
-def to_show(behind: Behind, margin: float, *, smaller: bool) -> MoreExamples:
+def to_show(behind: Behind, margin: float) -> MoreExamples:
     """Estimate how many more examples would show that less than a margin is lost.
 
     Args:
-        behind: the difference of another encoder, or of smaller vectors of the same.
+        behind: the difference of a cheaper encoder, or of smaller vectors, from the best.
         margin: in points.
-        smaller: whether it is the same encoder.
     """
-    prior = SMALLER if smaller else CHEAPER
-    return _more(behind, prior, lambda middle, spread, bar: _PHI((margin + middle - bar) / spread))
+
+    def power(middle: float, spread: float, bar: float) -> float:
+        return _PHI((margin + middle - bar) / spread)
+
+    return _more(behind, CHEAPER, power)
 
 
 def to_settle(behind: Behind, margin: float) -> MoreExamples:
@@ -88,13 +91,19 @@ def _more(
 
     Args:
         behind: the difference on the examples available.
-        prior: of the difference.
+        prior: of the share, see `EQUAL`.
         power: called with the mean and the standard deviation of the difference in a new sheet, and
             with half the width of the interval that it will have there.
     """
     n, variance, least = behind.n, behind.error**2, behind.least**2
-    known = prior.variance / (prior.variance + variance)
-    likely = known * behind.delta + (1.0 - known) * prior.mean
+    if not behind.error or math.isnan(behind.critical):
+        return MoreExamples(None, 0.0)
+    # The difference if one were better wherever they differ. `least` tells by how much they differ
+    # on an example; where it is unknown, by all that is possible.
+    whole = math.sqrt(2.0) * variance / behind.least if least else n * variance / 100.0
+    expected = prior * whole
+    known = expected.variance / (expected.variance + variance)
+    likely = known * behind.delta + (1.0 - known) * expected.mean
 
     def share(more: int) -> float:
         part = n / (n + more)
@@ -103,8 +112,6 @@ def _more(
         return power(likely, spread, behind.critical * math.sqrt(new + least * part**2))
 
     low, high = 0, MAX_MORE * n
-    if not behind.error or math.isnan(behind.critical):
-        return MoreExamples(None, 0.0)
     if share(high) < POWER:
         return MoreExamples(None, share(high))
     while high - low > 1:

@@ -375,9 +375,8 @@ def _price(one: Candidate) -> tuple[bool, float, int]:
 
 def _next(trials: _Trials, cheaper: list[Candidate]) -> dict[str, Any] | None:
     """What needs the fewest further examples to be shown within the margin."""
-    name = trials.best.encoder
     needs = [
-        (to_show(trials.behind[one.spec], trials.margin, smaller=one.encoder == name), one)
+        (to_show(trials.behind[one.spec], trials.margin), one)
         for one in cheaper
         if one.spec in trials.behind
     ]

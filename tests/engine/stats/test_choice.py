@@ -162,7 +162,27 @@ def test_the_number_is_as_the_normal_distribution_has_it() -> None:
 
 def test_a_margin_is_shown_where_the_loss_is_smaller() -> None:
     """The smaller the loss and the wider the margin, the fewer are lacking; never beyond it."""
-    lacking = [to_show(found(-d, 0.8, 300), 2.0, smaller=True).n or 0 for d in (0.0, 0.3)]
+    lacking = [to_show(found(-d, 0.8, 300), 2.0).n or 0 for d in (0.0, 0.3)]
     assert 0 < lacking[0] < lacking[1]
-    assert to_show(found(-0.3, 0.8, 300), 2.2, smaller=True).n < lacking[1]
-    assert to_show(found(-4.0, 0.8, 300), 2.0, smaller=False).n is None
+    assert to_show(found(-0.3, 0.8, 300), 2.2).n < lacking[1]
+    assert to_show(found(-4.0, 0.8, 300), 2.0).n is None
+
+
+def test_what_is_promised_comes_true_in_four_of_five(rng: np.random.Generator) -> None:
+    """Of encoders that differ on few examples or on many, and of forms that lose too much."""
+    shown, apart = [], []
+
+    def drawn(n: int, differ: float, won: float) -> Behind:
+        ahead = np.where(rng.random(n) < (1.0 + won) / 2.0, 1.0, -1.0) * (rng.random(n) < differ)
+        return behind(Sample((ahead < 0).astype(float)), {"b": Sample(ahead > 0)})["b"]
+
+    for differ in np.tile([0.01, 0.06, 0.2], 60):
+        n, won = int(rng.choice([60, 150, 400])), rng.uniform(-0.8, 0.4)
+        first = drawn(n, differ, won)
+        if first.low < -2.0 and (more := to_show(first, 2.0).n):
+            shown.append(drawn(n + more, differ, won).within(2.0))
+        if first.low <= 0.0 <= first.high and (more := to_tell_apart(first).n):
+            new = drawn(n + more, differ, won)
+            apart.append(new.low > 0.0 or new.high < 0.0)
+    assert min(len(shown), len(apart)) > 20
+    assert 0.7 < np.mean([*shown, *apart]) < 0.95
