@@ -14,15 +14,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import psutil
 
+from theodolite.engine.encoders import Encoder, bind_task
 from theodolite.engine.errors import UserError
-from theodolite.engine.rankers.base import Ranker
-
-if TYPE_CHECKING:
-    from theodolite.engine.encoders import Encoder
+from theodolite.engine.rankers import Ranker, RankerSpec, load, parse
 
 LENGTHS = (16, 64, 256)
 """Words per text: common ones, which almost every tokenizer has as one token."""
@@ -86,10 +85,6 @@ def measure(spec: str, send_texts: Sequence[str] = ()) -> dict[str, Any]:
         `memory_bytes` (peak growth of the process), `vector_bytes`, `device`, and `load` (cores
         that other programs used meanwhile, on average, of `cores`).
     """
-    import psutil
-
-    from theodolite.engine.rankers import parse
-
     kinds = {source.kind for source in parse(spec).sources}
     if "vectors" in kinds:
         raise UserError(
@@ -158,8 +153,6 @@ def others() -> Callable[[], float]:
 
 def _seconds_of_others() -> float:
     """Seconds of all cores that other programs have used since the machine was started."""
-    import psutil
-
     every, own = psutil.cpu_times(), psutil.Process().cpu_times()
     idle = every.idle + getattr(every, "iowait", 0.0)
     guests = getattr(every, "guest", 0.0) + getattr(every, "guest_nice", 0.0)  # in `user` as well
@@ -182,9 +175,6 @@ def _work(
 
 
 def _load(spec: str, send_texts: Sequence[str]) -> Encoder | Ranker:
-    from theodolite.engine.encoders import bind_task
-    from theodolite.engine.rankers import RankerSpec, load, parse
-
     parsed = parse(spec)
     if isinstance(parsed, RankerSpec):
         spec = str(parsed.weighed())
@@ -239,8 +229,6 @@ def _device() -> str:
 
 def machine() -> str:
     """Return a name of this machine: figures of different machines are never shown together."""
-    import psutil
-
     return f"{platform.node()}, {platform.machine()}, {psutil.cpu_count()} cores"
 
 

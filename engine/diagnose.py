@@ -29,7 +29,7 @@ from theodolite.engine.decoding.diagnosis import (
 )
 from theodolite.engine.decoding.diagnostics import word_mover_scores
 from theodolite.engine.decoding.text import words as count_words
-from theodolite.engine.encoders.base import Encoder
+from theodolite.engine.encoders import Encoder, load
 from theodolite.engine.errors import UserError
 from theodolite.engine.progress import ProgressCallback, nobody
 from theodolite.engine.protocols.vec2sent import VEC2SENT
@@ -139,8 +139,6 @@ def _check(sentences: Sequence[str]) -> list[str]:
 
 
 def _mover_words(notes: list[str]) -> Encoder | None:
-    from theodolite.engine.encoders import load
-
     try:
         return load(MOVER)
     except UserError as error:

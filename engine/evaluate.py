@@ -17,8 +17,16 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from theodolite.engine import protocols
+from theodolite.engine.datasets import Catalog, Dataset
 from theodolite.engine.datasets.types import HOLDS, MtebTask
-from theodolite.engine.encoders.base import Encoder
+from theodolite.engine.encoders import (
+    Encoder,
+    PromptTask,
+    bind_task,
+    prompts_of,
+    query_side,
+    similarity_of,
+)
 from theodolite.engine.encoders.finite import finite
 from theodolite.engine.errors import UserError, first_line
 from theodolite.engine.progress import Progress
@@ -27,8 +35,6 @@ from theodolite.engine.rankers.base import Ranker
 from theodolite.engine.results import Result
 
 if TYPE_CHECKING:
-    from theodolite.engine.datasets import Catalog
-    from theodolite.engine.datasets.types import Dataset
     from theodolite.engine.tasks import Measurement, Task, TaskType
 
 _MAX_BYTES = 2**29
@@ -74,7 +80,6 @@ def evaluate(
             propagates.
     """
     from theodolite.engine import tasks as registry
-    from theodolite.engine.datasets import Catalog
 
     protocols.check_seed(seed)
     catalog = Catalog.of(data)
@@ -153,8 +158,6 @@ def _by_us(
     watched: _ProgressWatch,
 ) -> Measurement:
     """Encode the sentences needed, and score them with our own code."""
-    from theodolite.engine.encoders import similarity_of
-
     sentences = needed_sentences(kind, dataset, protocol, seed)
     watched.expect(len(sentences), kind.trains)
     vectors = vectors_for(kind, dataset, encoder, sentences, watched.encoded)
@@ -271,7 +274,6 @@ def _load(task: Task, catalog: Catalog) -> Dataset:
 
 def bind(encoder: E, task: Task, protocol: Protocol, dataset: Dataset) -> E:
     """Return the encoder or ranker bound to a task, whose sentences and prompts replace `@task`."""
-    from theodolite.engine.encoders import PromptTask, bind_task
     from theodolite.engine.rankers.late import late
     from theodolite.engine.tasks import prompt_task, type_of
 
@@ -283,8 +285,6 @@ def bind(encoder: E, task: Task, protocol: Protocol, dataset: Dataset) -> E:
 
 def _prompts(encoder: Encoder | Ranker, dataset: Dataset) -> dict[str, dict[str, str]]:
     """The prompts that were put before the sentences, if any: scores depend on them."""
-    from theodolite.engine.encoders import prompts_of
-
     prompts = prompts_of(encoder)
     if dataset.kind != "retrieval":
         prompts.pop("query_prompt", None)
@@ -334,8 +334,6 @@ def vectors_for(
 
 def _pieces(encoder: Encoder, n: int, queries: int) -> Iterator[tuple[Encoder, int, int]]:
     """Yield (encoder, start, stop) for each call, the side of the queries first."""
-    from theodolite.engine.encoders import query_side
-
     sides = [(query_side(encoder), 0, queries), (encoder, queries, n)]
     if sides[0][0] is encoder:
         sides = [(encoder, 0, n)]

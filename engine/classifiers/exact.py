@@ -11,6 +11,7 @@ import warnings
 
 import numpy as np
 import torch
+from torch import nn, optim
 
 from theodolite.engine.classifiers.features import Features
 from theodolite.engine.classifiers.optimisers import BY_TORCH
@@ -88,8 +89,6 @@ def _fit(
 
 
 def _model(width: int, classes: int, setting: SolverSetting) -> torch.nn.Module:
-    from torch import nn
-
     if not setting.hidden:
         return nn.Linear(width, classes)
     return nn.Sequential(
@@ -103,8 +102,6 @@ def _model(width: int, classes: int, setting: SolverSetting) -> torch.nn.Module:
 def _optimiser(
     model: torch.nn.Module, setting: SolverSetting, penalty: float
 ) -> torch.optim.Optimizer:
-    from torch import optim
-
     kind = getattr(optim, BY_TORCH[setting.optimiser])
     made: torch.optim.Optimizer = kind(model.parameters(), **dict(setting.options))
     made.param_groups[0]["weight_decay"] = penalty  # overrides the options

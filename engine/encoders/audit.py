@@ -10,10 +10,11 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
+from theodolite.engine.datasets.types import Dataset, Retrieval, ScoredPairs
 from theodolite.engine.encoders.base import Encoder, sentence_key
 from theodolite.engine.encoders.cached import CachedEncoder, MemoryCache
 from theodolite.engine.encoders.checkpoint import Checkpoint
@@ -22,15 +23,13 @@ from theodolite.engine.encoders.facts import token_counts, warnings_of
 from theodolite.engine.encoders.loading import checkpoint_of, load
 from theodolite.engine.encoders.prompts import Prompts, PromptTask
 from theodolite.engine.encoders.sides import bind_task, query_side
+from theodolite.engine.encoders.source import slices
 from theodolite.engine.encoders.spec import DTYPES, POOLINGS, SourceSpec
 from theodolite.engine.encoders.steps import normalise
 from theodolite.engine.errors import UserError
 from theodolite.engine.stats.bootstrap import Sample, resample_all, text_clusters
 from theodolite.engine.stats.ranking import at_cutoffs, order
 from theodolite.engine.stats.significance import Difference, differences
-
-if TYPE_CHECKING:
-    from theodolite.engine.datasets.types import Dataset, Retrieval, ScoredPairs
 
 PAIRS = 200
 QUERIES = 50
@@ -313,7 +312,6 @@ class _Encode:
 
     def together(self, specs: Sequence[SourceSpec]) -> None:
         """Encode under several poolings in one pass per side, into the cache of each."""
-        from theodolite.engine.encoders.source import slices
         from theodolite.engine.encoders.transformer import TransformerSource, ahead
 
         poolings = [str(spec.option("pooling")) for spec in specs]

@@ -15,7 +15,9 @@ from theodolite.engine.encoders.doctor import (
     own_poolings,
     runs_modules,
 )
+from theodolite.engine.encoders.hub import cached
 from theodolite.engine.encoders.loading import checkpoint_at, checkpoint_of, load
+from theodolite.engine.encoders.packaged import WORDLLAMA_LICENCE, WORDLLAMA_WEIGHTS, WordLlama
 from theodolite.engine.encoders.probe import TEXTS
 from theodolite.engine.encoders.prompts import Prompts
 from theodolite.engine.encoders.source import clean
@@ -28,6 +30,8 @@ from theodolite.engine.encoders.spec import (
     parse,
     transformer_of,
 )
+from theodolite.engine.encoders.vectors import open_vectors
+from theodolite.engine.encoders.words import WordVectors
 from theodolite.engine.endpoints import Address
 from theodolite.engine.errors import UserError, first_line
 from theodolite.engine.rankers.spec import parse as parse_ranker
@@ -168,8 +172,6 @@ def _facts(spec: SourceSpec, *, read: bool, ranker: str = "") -> dict[str, Any]:
             dim = int(spec.option("dimensions") or 0) or None
             facts |= {"dim": dim, "warnings": _cautions(spec), **_prompt_texts({}, spec)}
         elif spec.kind == "vectors":
-            from theodolite.engine.encoders.vectors import open_vectors
-
             known = open_vectors(spec)
             if read:
                 known.read()
@@ -182,7 +184,6 @@ def _facts(spec: SourceSpec, *, read: bool, ranker: str = "") -> dict[str, Any]:
 
 
 def _mteb_facts(model: str) -> dict[str, Any]:
-    from theodolite.engine.encoders.hub import cached
     from theodolite.engine.mteb import models
 
     known = models.facts(model)
@@ -194,12 +195,6 @@ def _word_facts(spec: SourceSpec, *, read: bool) -> dict[str, Any]:
     pooling = spec.option("pooling")
     facts: dict[str, Any] = {"pooling": pooling or "avg"}
     if spec.kind == "wordllama":
-        from theodolite.engine.encoders.packaged import (
-            WORDLLAMA_LICENCE,
-            WORDLLAMA_WEIGHTS,
-            WordLlama,
-        )
-
         size = (WordLlama("wordllama").folder / WORDLLAMA_WEIGHTS).stat().st_size
         table = 32_000 * 256
         facts |= {
@@ -210,8 +205,6 @@ def _word_facts(spec: SourceSpec, *, read: bool) -> dict[str, Any]:
             "licence": WORDLLAMA_LICENCE,
         }
     elif spec.kind == "words":
-        from theodolite.engine.encoders.words import WordVectors
-
         vectors = WordVectors(spec.value, spec.value)
         if read:
             vectors.read()
@@ -311,8 +304,6 @@ def _here(spec: SourceSpec) -> Checkpoint | None:
     """The folder of a model; None for one that is not downloaded yet."""
     if spec.kind != "hf":
         return checkpoint_at(spec)
-    from theodolite.engine.encoders.hub import cached
-
     folder = cached(spec.value, spec.option("revision"))
     return None if folder is None else Checkpoint(folder, spec.value)
 
@@ -432,8 +423,6 @@ def _paths(source: SourceSpec) -> Iterator[Path]:
     if words and words != "wordllama":
         yield Path(words)
     if source.kind == "hf":
-        from theodolite.engine.encoders.hub import cached
-
         folder = cached(source.value, source.option("revision"))
         if folder is not None:  # the folder of one commit, whose files never change
             yield folder

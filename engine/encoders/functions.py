@@ -17,18 +17,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from theodolite.engine.datasets import Catalog
 from theodolite.engine.encoders.base import shown
 from theodolite.engine.encoders.fingerprint import fingerprint
 from theodolite.engine.errors import UserError
 from theodolite.engine.given import texts
 from theodolite.engine.progress import Progress
-
-if TYPE_CHECKING:
-    from theodolite.engine.datasets import Catalog
 
 Tokens = list[str]
 Prepare = Callable[[Any, list[Tokens]], Any]
@@ -117,7 +115,6 @@ class FunctionEncoder:
             data: as for `engine.evaluate`.
         """
         from theodolite.engine import tasks as registry
-        from theodolite.engine.datasets import Catalog
         from theodolite.engine.encoders import vectors
 
         catalog = Catalog.of(data)

@@ -1,14 +1,18 @@
-"""From a spec to an encoder. Each kind of source is imported only when it is used."""
+"""From a spec to an encoder. What needs torch is imported only when it is used."""
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from weakref import WeakValueDictionary
 
+from theodolite.engine.encoders.adapter import whole
+from theodolite.engine.encoders.averaging import Pooled, make, plain
 from theodolite.engine.encoders.base import Encoder, VectorCache
 from theodolite.engine.encoders.cached import CachedEncoder, MemoryCache
 from theodolite.engine.encoders.checkpoint import Checkpoint
 from theodolite.engine.encoders.concat import Concatenated
 from theodolite.engine.encoders.doctor import chooses_nothing, contradictions, runs_modules
+from theodolite.engine.encoders.hub import download
+from theodolite.engine.encoders.packaged import MINILM, MINILM_FILES, WordLlama, verified_folder
 from theodolite.engine.encoders.prompts import TWO_SIDED, Prompts, PromptTask, Side
 from theodolite.engine.encoders.sides import PromptedByTask, RoutedByTask, TwoSided
 from theodolite.engine.encoders.source import Source, WordSource
@@ -21,6 +25,8 @@ from theodolite.engine.encoders.spec import (
     transformer_of,
 )
 from theodolite.engine.encoders.steps import DatasetSource, SteppedEncoder
+from theodolite.engine.encoders.vectors import open_vectors
+from theodolite.engine.encoders.words import Borep, RandomWords, WordVectors
 from theodolite.engine.encoders.zerogpu import on_zero_gpu
 from theodolite.engine.errors import UserError
 
@@ -168,8 +174,6 @@ def _source(
     if checkpoint is not None:
         return _model(spec, checkpoint, device, side)
     if spec.kind == "vectors":
-        from theodolite.engine.encoders.vectors import open_vectors
-
         return open_vectors(spec)
     return _borep(spec) if spec.kind == "borep" else _words(spec, datasets)
 
@@ -179,8 +183,6 @@ def _words(spec: SourceSpec, datasets: DatasetSource) -> Source:
     pooling = spec.option("pooling")
     if pooling in (None, "avg"):
         return base
-    from theodolite.engine.encoders.averaging import Pooled, make
-
     data = spec.option("data")
     learnt_on = None if data is None else datasets(data)
     return Pooled(str(spec), base, make(str(pooling), base, learnt_on, spec.number("window")))
@@ -188,18 +190,11 @@ def _words(spec: SourceSpec, datasets: DatasetSource) -> Source:
 
 def _word_source(name: str, kind: str, value: str) -> WordSource:
     if kind == "wordllama":
-        from theodolite.engine.encoders.packaged import WordLlama
-
         return WordLlama(name)
-    from theodolite.engine.encoders.words import RandomWords, WordVectors
-
     return RandomWords(name, int(value)) if kind == "random" else WordVectors(name, value)
 
 
 def _borep(spec: SourceSpec) -> Source:
-    from theodolite.engine.encoders.averaging import plain
-    from theodolite.engine.encoders.words import Borep
-
     words = spec.option("words") or "wordllama"
     base = _word_source(words, "wordllama" if words == "wordllama" else "words", words)
     pooling = spec.option("pooling") or "max"
@@ -253,18 +248,12 @@ def _model(
 
 def checkpoint_at(spec: SourceSpec) -> Checkpoint:
     """The folder of a source that is a model, downloaded if need be; an adapter with its base."""
-    from theodolite.engine.encoders.adapter import whole
-
     return whole(_folder_of(spec), lambda base: _folder_of(parse(base).sources[0]))
 
 
 def _folder_of(spec: SourceSpec) -> Checkpoint:
     if spec.kind == "minilm":
-        from theodolite.engine.encoders.packaged import MINILM, MINILM_FILES, verified_folder
-
         return Checkpoint(verified_folder(MINILM, MINILM_FILES), "minilm")
     if spec.kind == "dir":
         return Checkpoint(Path(spec.value), spec.value)
-    from theodolite.engine.encoders.hub import download
-
     return Checkpoint(download(spec.value, spec.option("revision")), spec.value)

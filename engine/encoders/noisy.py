@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from theodolite.engine.encoders.base import Encoder
+from theodolite.engine.encoders import Encoder, query_side
 from theodolite.engine.progress import Progress
 
 _Kept = dict[tuple[str, ...], tuple[np.ndarray, np.ndarray]]
@@ -33,8 +33,6 @@ class Noisy:
     @property
     def queries(self) -> Encoder:
         """The same noise on the side of the queries."""
-        from theodolite.engine.encoders import query_side
-
         side = query_side(self._encoder)
         if side is self._encoder:
             return self

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
+from theodolite.engine.encoders.checkpoint import Checkpoint
 from theodolite.engine.encoders.spec import TASK_DATA, SourceSpec
-
-if TYPE_CHECKING:
-    from theodolite.engine.encoders.checkpoint import Checkpoint
 
 Side = Literal["query", "document"]
 TWO_SIDED = ("Retrieval", "Reranking", "InstructionRetrieval", "InstructionReranking")

@@ -19,19 +19,20 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from theodolite.engine.datasets import limits
+from theodolite.engine.datasets.archives import BROKEN_ZIP
+from theodolite.engine.datasets.files import find, lines
+from theodolite.engine.datasets.parquet import ParquetFile, is_text
 from theodolite.engine.encoders.fingerprint import file_sha256, fingerprint
 from theodolite.engine.encoders.source import KnownVectors
 from theodolite.engine.encoders.spec import SourceSpec, parse
 from theodolite.engine.errors import UserError, first_line
 from theodolite.engine.filetypes import refuse_pointer
 from theodolite.engine.stamps import check_unchanged, stamp
-
-if TYPE_CHECKING:
-    from theodolite.engine.datasets.parquet import ParquetFile
 
 
 def open_vectors(spec: SourceSpec) -> KnownVectors:
@@ -192,8 +193,6 @@ class _Contents:
 
 def _npy(path: Path, *_: str | None) -> _Contents:
     """`x.npy` beside `x.txt`; the array is mapped, not read."""
-    from theodolite.engine.datasets.files import find, lines
-
     beside = find(path.with_suffix(".txt"))
     if beside is None:
         raise UserError(
@@ -214,8 +213,6 @@ def _npy(path: Path, *_: str | None) -> _Contents:
 
 def _npz(path: Path, *_: str | None) -> _Contents:
     """`x.npz` with `sentences` and `vectors`; refused if its arrays unpack to too much."""
-    from theodolite.engine.datasets.archives import BROKEN_ZIP
-
     _check_unpacked(path)
     archive = _load(path)
     names = getattr(archive, "files", [])
@@ -246,8 +243,6 @@ def _parquet(path: Path, text: str | None, vector: str | None) -> _Contents:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from theodolite.engine.datasets.parquet import is_text
-
     try:
         schema = pq.ParquetFile(path).schema_arrow
     except (pa.ArrowException, OSError, ValueError) as error:
@@ -270,8 +265,6 @@ def _parquet(path: Path, text: str | None, vector: str | None) -> _Contents:
 
 def _open(path: Path, columns: tuple[str, str]) -> ParquetFile:
     """Open two columns of Parquet, and check the sizes that the file states for them."""
-    from theodolite.engine.datasets.parquet import ParquetFile
-
     return ParquetFile(path, path.name, lambda _: columns, bounded=False)
 
 
@@ -346,11 +339,9 @@ def _check_unpacked(path: Path) -> None:
     Texts are padded to the longest, and so compress well: there is no ratio below the size of an
     upload.
     """
-    from theodolite.engine.datasets.limits import MAX_BYTES, Unpacking
-
     if not zipfile.is_zipfile(path):
         return  # reading it will say what it is
-    unpacking = Unpacking(path.name, path, always=MAX_BYTES)
+    unpacking = limits.Unpacking(path.name, path, always=limits.MAX_BYTES)
     with zipfile.ZipFile(path) as archive:
         unpacking.add(sum(entry.file_size for entry in archive.infolist()))
 

@@ -16,10 +16,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, cast
+from typing import IO, cast
 
 import numpy as np
 
+from theodolite.engine.datasets.limits import Unpacking
 from theodolite.engine.encoders.averaging import Pool
 from theodolite.engine.encoders.fingerprint import file_sha256, fingerprint
 from theodolite.engine.encoders.source import (
@@ -33,9 +34,6 @@ from theodolite.engine.encoders.spec import MAX_DIM
 from theodolite.engine.errors import UserError
 from theodolite.engine.filetypes import refuse_pointer
 from theodolite.engine.stamps import check_unchanged
-
-if TYPE_CHECKING:
-    from theodolite.engine.datasets.limits import Unpacking
 
 _WORD = re.compile(r"\w+|[^\w\s]")
 
@@ -228,8 +226,6 @@ def read_vectors(path: Path) -> tuple[dict[str, int], np.ndarray]:
     Returns:
         word -> row (a word's first line counts), and float32 (v, d).
     """
-    from theodolite.engine.datasets.limits import Unpacking
-
     how = layout(path)
     words: dict[str, int] = {}
     vectors: list[np.ndarray] = []

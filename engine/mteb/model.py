@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from theodolite.engine.encoders.base import Encoder, VectorCache
+from theodolite.engine.encoders import Encoder, VectorCache, is_encoder, load
 from theodolite.engine.encoders.prompts import PromptTask
 from theodolite.engine.encoders.sides import bind_task, query_side, similarity_of
 from theodolite.engine.errors import UserError
@@ -41,8 +41,6 @@ def mteb(encoder: str | Encoder, cache: VectorCache | None = None) -> Model:
         cache: as for `engine.load`; used with a spec.
     """
     lazy_import("evaluate")
-    from theodolite.engine.encoders import is_encoder, load
-
     if not is_encoder(encoder):
         encoder = load(encoder, cache=cache)  # type: ignore[arg-type]
     return Model(encoder)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from theodolite.engine.encoders.prompts import PromptTask
+from theodolite.engine.encoders.sides import bind_task
 from theodolite.engine.errors import UserError
 from theodolite.engine.progress import Progress, ProgressCallback, nobody
-
-if TYPE_CHECKING:
-    from theodolite.engine.encoders.prompts import PromptTask
 
 Ranked: TypeAlias = tuple[np.ndarray, np.ndarray]
 """Positions of documents, int64, and their scores: the best first, ties by position."""
@@ -114,8 +113,6 @@ class Ranker(ABC):
 
     def bind(self, sentences: Sequence[str], data_hash: str, task: PromptTask | None) -> Ranker:
         """The ranker with its encoders bound to a task, see `engine.encoders.bind_task`."""
-        from theodolite.engine.encoders import bind_task
-
         return self.with_parts([bind_task(part, sentences, data_hash, task) for part in self.parts])
 
     def with_parts(self, parts: Sequence[Any]) -> Ranker:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING
 
 from theodolite.engine.encoders.base import Encoder, VectorCache
+from theodolite.engine.encoders.steps import DatasetSource
 from theodolite.engine.progress import Progress
 from theodolite.engine.rankers.base import Among, Ranked, Ranker
 from theodolite.engine.rankers.spec import DEPTH, RankerSpec, parse
-
-if TYPE_CHECKING:
-    from theodolite.engine.encoders.steps import DatasetSource
 
 
 def load(

@@ -8,16 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from theodolite.engine.datasets.types import Dataset, DatasetInfo, LabelledSentences, Parallel
 from theodolite.engine.errors import UserError
 from theodolite.engine.search.index import unit_rows
 from theodolite.engine.space import geometry
-
-if TYPE_CHECKING:
-    from theodolite.engine.datasets.types import Dataset, DatasetInfo
 
 SENTENCES = 100
 """Most sentences of each collection, as in MTEB's figure."""
@@ -52,8 +49,6 @@ class Collection:
 
 
 def _texts(data: Dataset, part: str) -> Sequence[str]:
-    from theodolite.engine.datasets.types import LabelledSentences, Parallel
-
     if part and isinstance(data, Parallel):
         return [text for one in data.parts.values() for text in getattr(one, part)]
     if part and isinstance(data, LabelledSentences):
@@ -96,8 +91,6 @@ def by_language(members: Sequence[DatasetInfo]) -> list[Collection]:
 
 def by_label(data: Dataset) -> list[Collection]:
     """Each label of labelled sentences."""
-    from theodolite.engine.datasets.types import LabelledSentences
-
     if not isinstance(data, LabelledSentences) or len(labels := set(data.labels) - {""}) < 2:
         raise UserError(
             f"{data.name} has neither languages nor labels to be compared.",

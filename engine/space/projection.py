@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from theodolite.engine.progress import ProgressCallback, nobody
 from theodolite.engine.search.index import (
@@ -218,8 +219,6 @@ def _numba() -> Iterator[None]:
     Torch's order of summation depends on it, so that a training after a projection would not end
     with the same weights as one before it.
     """
-    from threadpoolctl import threadpool_limits
-
     # No limit is set, and the numbers that it found are restored.
     with threadpool_limits(None), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a seed means one core; `transform` is unavailable
@@ -282,7 +281,6 @@ def tsne(
     """
     from scipy.sparse import csr_matrix
     from sklearn.manifold import TSNE
-    from threadpoolctl import threadpool_limits
 
     rows, n = _rows(vectors, "t-SNE"), len(vectors)
     perplexity = max(1, min(neighbours, (n - 2) // 3))

@@ -12,10 +12,10 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from theodolite.engine import protocols
-from theodolite.engine.datasets import by_rule, chunks, held_out
+from theodolite.engine.datasets import Catalog, by_rule, chunks, held_out
 from theodolite.engine.datasets.types import ENDINGS, HOLDS, TYPES, DatasetInfo, Kind
 from theodolite.engine.errors import UserError, did_you_mean
 from theodolite.engine.given import texts
@@ -36,9 +36,6 @@ from theodolite.engine.tasks import (
     transfer,
 )
 from theodolite.engine.tasks.task import ExampleTexts, Measurement, Task, TaskType
-
-if TYPE_CHECKING:
-    from theodolite.engine.datasets import Catalog
 
 
 def _refuse(task: Task, *_: object) -> Measurement:

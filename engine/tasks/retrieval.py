@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from theodolite.engine.datasets.types import Retrieval
 from theodolite.engine.errors import UserError
 from theodolite.engine.progress import Progress, ProgressCallback
 from theodolite.engine.protocols import mteb_tasks
+from theodolite.engine.rankers.base import Ranker
 from theodolite.engine.results import Score
 from theodolite.engine.stats import ranking
 from theodolite.engine.tasks.task import (
@@ -26,9 +27,6 @@ from theodolite.engine.tasks.task import (
     TaskType,
     scored_split,
 )
-
-if TYPE_CHECKING:
-    from theodolite.engine.rankers import Ranker
 
 CUTOFFS = (1, 3, 5, 10, 20, 100, 1000)
 _KEPT = {"ndcg": 10, "map": 1000, "mrr": 10, "recall": 100}

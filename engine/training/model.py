@@ -14,9 +14,12 @@ from torch.nn import functional
 from theodolite.engine.encoders.adapter import add
 from theodolite.engine.encoders.batching import TokenBudget
 from theodolite.engine.encoders.checkpoint import Checkpoint
+from theodolite.engine.encoders.doctor import chooses_nothing, own_pooling
+from theodolite.engine.encoders.loading import checkpoint_of
 from theodolite.engine.encoders.pooling import ALL_LAYERS
 from theodolite.engine.encoders.prompts import NO_PROMPTS, Prompts
 from theodolite.engine.encoders.source import clean
+from theodolite.engine.encoders.transformer import class_of, quiet, read_tokenizer, token_limit
 from theodolite.engine.errors import UserError, first_line
 from theodolite.engine.training.devices import exact
 from theodolite.engine.training.packed import Layout, can_pack, packed_states, padded_states, pool
@@ -305,10 +308,6 @@ def _fresh(spec: TrainSpec, examples: Iterable[tuple[str, ...]]) -> Base:
 def _open(spec: TrainSpec) -> Base:
     from transformers import AutoConfig
 
-    from theodolite.engine.encoders.doctor import chooses_nothing, own_pooling
-    from theodolite.engine.encoders.loading import checkpoint_of
-    from theodolite.engine.encoders.transformer import quiet, read_tokenizer, token_limit
-
     source, checkpoint = checkpoint_of(spec.base)
     checkpoint.check()
     checkpoint.check_weights()
@@ -341,8 +340,6 @@ def _open(spec: TrainSpec) -> Base:
 def _read(checkpoint: Checkpoint, config: Any, mlm: bool) -> Any:
     """Read the stored weights; only heads may be missing, and are initialised at random."""
     from transformers import AutoModelForMaskedLM
-
-    from theodolite.engine.encoders.transformer import class_of
 
     kind = AutoModelForMaskedLM if mlm else class_of(checkpoint)
     try:
