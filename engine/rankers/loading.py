@@ -1,13 +1,16 @@
-"""From a spec to a ranker. Each kind is imported only when it is used."""
+"""From a spec to a ranker; an encoder is one by its vectors. Other kinds are imported when used."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+import numpy as np
+
 from theodolite.engine.encoders.base import Encoder, VectorCache
+from theodolite.engine.encoders.sides import query_side, similarity_of
 from theodolite.engine.encoders.steps import DatasetSource
-from theodolite.engine.progress import Progress
-from theodolite.engine.rankers.base import Among, Ranked, Ranker
+from theodolite.engine.progress import Progress, ProgressCallback, nobody
+from theodolite.engine.rankers.base import Among, Index, Ranked, Ranker, best, check_scores
 from theodolite.engine.rankers.spec import DEPTH, RankerSpec, parse
 
 
@@ -37,8 +40,6 @@ def load(
 
 def of(given: Encoder | Ranker) -> Ranker:
     """A ranker as it is; an encoder as the ranker by its vectors."""
-    from theodolite.engine.rankers.vectors import ByVectors
-
     return given if isinstance(given, Ranker) else ByVectors(given)
 
 
@@ -71,3 +72,42 @@ def _made(spec: RankerSpec, parts: list[Ranker], cache: VectorCache, device: str
         scorer = models.Scorer(spec.model, device, cache)
         return models.Reranked(name, parts[0], scorer, int(spec.option("depth") or DEPTH))
     return models.Embedded(spec.how, name, spec.model, device, cache)
+
+
+class ByVectors(Ranker):
+    """Exact search over the vectors of an encoder."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        self.name, self.fingerprint = encoder.name, encoder.fingerprint
+        self.encoder, self.parts = encoder, (encoder,)
+
+    def with_parts(self, parts: Sequence[Encoder]) -> ByVectors:
+        """See `Ranker.with_parts`."""
+        return ByVectors(*parts)
+
+    def index(self, documents: Sequence[str], progress: Progress | None = None) -> VectorIndex:
+        """See `Ranker.index`: encode the documents."""
+        return VectorIndex(self.encoder, self.encoder.encode(documents, progress))
+
+
+class VectorIndex(Index):
+    """Documents by their vectors, float32 (n, dim)."""
+
+    def __init__(self, encoder: Encoder, vectors: np.ndarray) -> None:
+        self._encoder, self._vectors = encoder, vectors
+        self.bytes = vectors.nbytes
+
+    def search(
+        self,
+        queries: Sequence[str],
+        depth: int,
+        among: Among = None,
+        tick: ProgressCallback = nobody,
+    ) -> list[Ranked]:
+        """See `Index.search`."""
+        from theodolite.engine.search.ranked import most_similar
+
+        targets = query_side(self._encoder).encode(queries)
+        by = similarity_of(self._encoder)
+        nearest = most_similar(targets, self._vectors, depth, among, tick, by)
+        return [best(at, check_scores(scores, self._encoder.name), depth) for at, scores in nearest]
