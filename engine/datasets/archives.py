@@ -80,9 +80,10 @@ def first_table(source: Path, filename: str) -> tuple[Path | bytes, str]:
     """Return the first table of an archive of `tables`, with its name; any other file itself."""
     if not is_archive(filename):
         return source, filename
-    files = unpack(source, filename)
-    name = tables(list(files))[0][1]
-    return files[name], name
+    names = [name for name, _ in entries(source, filename, wanted=lambda name: False)]
+    first = tables(names)[0][1]
+    files = dict(entries(source, filename, wanted=first.__eq__))  # the others are not unpacked
+    return files[first], first
 
 
 def are_languages(names: Sequence[str]) -> bool:

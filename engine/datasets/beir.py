@@ -10,13 +10,13 @@ Source: beir-cellar/beir, the data loader; embeddings-benchmark/mteb, `abstasks/
 import filecmp
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from theodolite.engine.datasets.dialect import ENDINGS, TREC
-from theodolite.engine.datasets.files import DatasetSource, shorten
+from theodolite.engine.datasets.dialect import ENDINGS, TREC, dialect_of
+from theodolite.engine.datasets.files import DatasetSource, read_as, shorten
 from theodolite.engine.datasets.formats import records
 from theodolite.engine.datasets.languages import codes, is_language
 from theodolite.engine.datasets.retrieval import Judged, assemble
@@ -231,7 +231,7 @@ def read(name: str, files: Mapping[str, Path | bytes], title: str) -> Retrieval:
                     code="missing",
                 )
             candidates[_value(place, row, _QUERY, 0)] = tuple(str(key) for key in listed)
-    return assemble(
+    data = assemble(
         name,
         title,
         _texts(rows(parts.queries)) if parts.queries else (),
@@ -239,6 +239,9 @@ def read(name: str, files: Mapping[str, Path | bytes], title: str) -> Retrieval:
         judged,
         candidates or None,
     )
+    texts = [file for file in (parts.corpus, parts.queries) if file]
+    notes = [read_as(file, dialect_of(files[file], file).encoding) for file in texts]
+    return replace(data, notes=(*filter(None, notes), *data.notes))
 
 
 def _texts(

@@ -131,15 +131,17 @@ def guess(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> tuple[Kind, 
         roles |= {"label": labels[0]} if len(labels) == 1 else {}
     two = two or (len(columns) == 2 and all(map(is_language, columns)))
     if unnamed and (kind := _by_place(columns, rows, numeric)):
-        found = dict(zip(_PLACES[kind], columns, strict=False))
-        return kind, {**roles, **found, "text": columns[-1]}
+        return kind, roles | {role: columns[place] for role, place in _PLACES[kind].items()}
     only = {roles.get(role) for role in ("query", "document", "split")} >= set(columns)
     return _kind(roles, paired, two, only), roles
 
 
-_PLACES: dict[Kind, tuple[str, ...]] = {
-    "labels": ("label",),
-    "triplets": ("anchor", "positive", "negative"),
+_PAIRED = {"left": 0, "right": 1, "label": 2, "query": 0, "document": 1, "grade": 2, "text": 1}
+_PLACES: dict[Kind, Mapping[str, int]] = {
+    "labels": {"label": 0, "text": -1},
+    "triplets": {"anchor": 0, "positive": 1, "negative": 2, "text": -1},
+    "labelled-pairs": _PAIRED,
+    "retrieval": _PAIRED,
 }
 
 
@@ -148,11 +150,19 @@ def _by_place(
 ) -> Kind | None:
     """Tell known layouts without names: a class, a title and the text of it, or three texts.
 
-    Sources: AG News and DBpedia (Zhang, Zhao and LeCun 2015); the triples of MS MARCO.
+    Or two texts, and whether they belong together: judged documents where queries repeat.
+    Sources: AG News and DBpedia (Zhang, Zhao and LeCun 2015); the triples of MS MARCO; PAWS.
     """
     cells = [[str(row[i]) for row in rows] for i in range(len(columns))]
     size = [sum(map(len, values)) for values in cells]
     differ = [2 * len(set(values)) > len(rows) for values in cells]
+    if (
+        len(columns) == 3
+        and set(cells[2]) == {"0", "1"}
+        and differ[1]
+        and columns[1] not in numeric
+    ):
+        return "labelled-pairs" if differ[0] else "retrieval"
     if len(columns) < 3 or not (differ[1] and differ[-1]) or {columns[1], columns[-1]} & numeric:
         return None
     if columns[0] in numeric and _is_whole(rows, 0) and len(set(cells[0])) <= MAX_CLASSES:

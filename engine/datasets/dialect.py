@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 
@@ -27,6 +28,7 @@ from theodolite.engine.datasets.files import (
 from theodolite.engine.datasets.limits import MAX_COLUMNS, MAX_ROW
 from theodolite.engine.errors import UserError
 from theodolite.engine.filetypes import LFS, advice_for, is_pointer, kind_of
+from theodolite.engine.stamps import Stamp, of_file
 
 JSON_LINES = (".jsonl", ".ndjson")
 ENDINGS = (".csv", ".tsv", ".txt", *JSON_LINES, ".json", ".parquet")
@@ -149,6 +151,8 @@ def dialect_of(source: Path | bytes, filename: str) -> Dialect:
         raise not_whole_gzip(filename, error) from error
     refuse_other(head, filename)
     encoding = other_encoding(io.BytesIO(head)) or encoding_of(head)
+    if isinstance(source, Path) and not packed and len(head) > _SAMPLE and head.isascii():
+        encoding = _later_encoding(source, of_file(source))
     text = head[:_SAMPLE].decode("utf-8-sig" if encoding == "utf-8" else encoding, "replace")
     whole = len(head) <= _SAMPLE
     if not whole and (last := text.rfind("\n") + 1):
@@ -156,6 +160,13 @@ def dialect_of(source: Path | bytes, filename: str) -> Dialect:
     if ending in (*JSON_LINES, ".json"):
         return Dialect(_json(text, whole, ending), encoding)
     return replace(_of_text(text, whole, ending), encoding=encoding)
+
+
+@lru_cache(maxsize=1024)
+def _later_encoding(path: Path, stamp: Stamp) -> str:
+    """The encoding of a file that begins in ASCII; `stamp` invalidates the cache."""
+    with path.open("rb") as raw:
+        return other_encoding(raw) or "utf-8"
 
 
 def _json(text: str, whole: bool, ending: str) -> str:

@@ -24,7 +24,6 @@ from theodolite.engine.datasets.files import (
     listed,
     other_encoding,
     refuse_other,
-    told_encoding,
 )
 from theodolite.engine.datasets.limits import MAX_ROW
 from theodolite.engine.errors import UserError
@@ -37,6 +36,8 @@ MAX_OPERATORS = 10_000_000
 CORPUS = "corpus.jsonl"
 _OF_EACH = 5
 """Fewest texts of a label by which folders are labels."""
+_UNLABELLED = "unsup"
+"""The folder of reviews without labels, beside those of labels."""
 _PAGES = (".html", ".htm")
 _PROSE = (".md", ".markdown", *_PAGES, ".pdf")
 _BESIDE = ("readme", "license", "licence", "changelog", "contributing")
@@ -86,13 +87,21 @@ def among(names: Sequence[str]) -> dict[str, str]:
 def labels_of(names: Sequence[str]) -> dict[str, tuple[str, str]]:
     """Return split and label of texts in folders named by their labels; none for other files.
 
-    As 20 Newsgroups has them: LABEL/FILE or SPLIT/LABEL/FILE, plain texts, and some of each label.
+    As 20 Newsgroups and IMDb's reviews (Maas et al. 2011) have them: LABEL/FILE or
+    SPLIT/LABEL/FILE, plain texts, and some of each label.
     """
     paths = {name: PurePosixPath("/" + name.lstrip("/")) for name in names}
-    paths = {n: path for n, path in paths.items() if path.stem.casefold() not in _BESIDE}
+    paths = {
+        name: path
+        for name, path in paths.items()
+        if path.stem.casefold() not in _BESIDE and path.parent.name != _UNLABELLED
+    }
     top = posixpath.commonpath([str(path.parent) for path in paths.values()] or [""])
     inside = {name: path.parent.relative_to(top).parts for name, path in paths.items()}
     splits = {name: archives.split_of(of[0])[0] if of[1:] else "" for name, of in inside.items()}
+    if any(splits.values()):  # lists and counts stand above the folders of labels
+        inside = {name: of for name, of in inside.items() if of[1:]}
+        paths = {n: p for n, p in paths.items() if n in inside or p.suffix.lower() in _PROSE}
     counts = Counter(of[-1] for name, of in inside.items() if len(of) == 1 + bool(splits[name]))
     plain = all(path.suffix in ("", ".txt") for path in paths.values())
     if not plain or counts.total() < len(paths) or min(counts.values(), default=0) < _OF_EACH:
@@ -127,16 +136,15 @@ def pack(
             beside["/".join(PurePosixPath(name).parts[-2:])] = raw
             continue
         try:
-            text, (split, label) = text_of(name, raw), (labels or {}).get(name, ("", ""))
+            text, is_told = text_of(name, raw)
+            split, label = (labels or {}).get(name, ("", ""))
             row = {"text": text, "label": label} if label else {"_id": name, "text": text}
             place = f"{split or 'texts'}.jsonl" if label else CORPUS
             line = json.dumps(row, ensure_ascii=False) + "\n"
             _check_length(len(line))
             lines.setdefault(place, []).append(line)
-            ending = PurePosixPath(name.lower()).suffix
-            kinds[ending] += 1
-            if ending not in (".pdf", *_PAGES) and other_encoding(io.BytesIO(raw)):
-                converted.append(name)
+            kinds[PurePosixPath(name.lower()).suffix] += 1
+            converted += [name] * is_told
         except _LeftOut as reason:
             without.setdefault(str(reason), []).append(name)
     lost = [f"{why}: {len(some):,} ({listed(some, 3)})." for why, some in without.items()]
@@ -169,20 +177,21 @@ def pack(
     return [f"{what}: {kinds.total():,} ({each}).", *lost]
 
 
-def text_of(name: str, raw: bytes) -> str:
-    """Return the text of a document without white space around it."""
-    ending = PurePosixPath(name.lower()).suffix
+def text_of(name: str, raw: bytes) -> tuple[str, bool]:
+    """Return the text of a document, and whether nothing but its bytes tells the encoding."""
+    ending, is_told = PurePosixPath(name.lower()).suffix, False
     if ending == ".pdf":
         text = _of_pdf(raw)
     elif ending in _PAGES:
-        text = _of_html(_decode(raw, name, _CHARSET.search(raw[:_START])))
+        page, is_told = _decode(raw, name, _CHARSET.search(raw[:_START]))
+        text = _of_html(page)
     else:
-        text = _decode(raw, name, None)
+        text, is_told = _decode(raw, name, None)
     text = re.sub(r"\r\n?|\f", "\n", text).strip()
     if not text:
         scanned = "PDF without text, probably scanned, so recognise its text (OCR) first"
         raise _LeftOut(scanned if ending == ".pdf" else "Empty documents, left out")
-    return text
+    return text, is_told
 
 
 def _check_length(characters: int) -> None:
@@ -190,15 +199,16 @@ def _check_length(characters: int) -> None:
         raise _LeftOut("Documents of more than a million characters, left out, so split them")
 
 
-def _decode(raw: bytes, name: str, declared: re.Match[bytes] | None) -> str:
-    """Decode text of any encoding that is certain."""
+def _decode(raw: bytes, name: str, declared: re.Match[bytes] | None) -> tuple[str, bool]:
+    """Decode text of any encoding that is certain; return whether only its bytes tell it."""
+    told = None
     try:
         if declared is None and not (name.lower().endswith(_PAGES) and is_page(raw[:_START])):
             refuse_other(raw[:_START], name)
         encoding = encoding_of(raw[:4])
         text = raw.decode("utf-8-sig" if encoding == "utf-8" else encoding)
     except UnicodeDecodeError:
-        told = declared[1].decode("ascii") if declared else told_encoding(raw)
+        told = declared[1].decode("ascii") if declared else other_encoding(io.BytesIO(raw))
         try:
             text = raw.decode(told or "utf-8")
         except (UnicodeDecodeError, LookupError):
@@ -207,7 +217,7 @@ def _decode(raw: bytes, name: str, declared: re.Match[bytes] | None) -> str:
         raise _LeftOut("Not what their names say, left out") from None
     if "\0" in text:
         raise _LeftOut("Not what their names say, left out")
-    return text
+    return text, bool(told and not declared)
 
 
 def _of_html(page: str) -> str:

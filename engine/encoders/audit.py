@@ -21,6 +21,7 @@ from theodolite.engine.encoders.checkpoint import Checkpoint
 from theodolite.engine.encoders.doctor import examine
 from theodolite.engine.encoders.facts import token_counts, warnings_of
 from theodolite.engine.encoders.loading import checkpoint_of, load
+from theodolite.engine.encoders.pooling import ALL_LAYERS
 from theodolite.engine.encoders.prompts import Prompts, PromptTask
 from theodolite.engine.encoders.sides import bind_task, query_side
 from theodolite.engine.encoders.source import slices
@@ -383,7 +384,8 @@ def _settings(
         settings += [  # without the modules after the model's own pooling
             Setting("pooling", pooling, spec.with_options(pooling=pooling, layer=None))
             for pooling in POOLINGS
-            if pooling != "pooler_output" or checkpoint.has_pooler
+            if (pooling != "pooler_output" or checkpoint.has_pooler)
+            and not (pooling in ALL_LAYERS and checkpoint.is_projected)
         ]
         texts = [*examples.queries, *examples.documents]
         longest = max(token_counts(checkpoint, texts), default=0)

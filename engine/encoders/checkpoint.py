@@ -285,9 +285,15 @@ class Checkpoint:
         """As `dim`; None where `config.json` does not state it."""
         config = self.config.get("text_config")
         config = config if isinstance(config, dict) else self.config
-        # The last layer of an OPT-350M is followed by a projection to this width.
+        # Of the last layer, see `is_projected`.
         keys = ("word_embed_proj_dim", "hidden_size", "d_model", "n_embd", "dim")
         return next((int(config[key]) for key in keys if isinstance(config.get(key), int)), None)
+
+    @property
+    def is_projected(self) -> bool:
+        """Whether the last layer has a width of its own, by a projection, as in OPT-350M."""
+        inner = self.config.get("hidden_size")
+        return bool(self.config.get("word_embed_proj_dim", inner) != inner)
 
     @property
     def positions(self) -> int | None:
@@ -315,6 +321,14 @@ class Checkpoint:
                 whatever the folder is.
             ranker: `rerank`, `splade` or `colbert`: refuse a folder that holds no such model.
         """
+        if self.folder.is_file():
+            served = "A server that runs it is named api:URL#MODEL. "
+            raise UserError(
+                f"{self.label} is a file, and a model is a folder.",
+                served * (self.folder.suffix == ".gguf")
+                + "Give a folder with config.json, the tokenizer and the weights as safetensors.",
+                code="wrong-kind",
+            )
         if not self.folder.is_dir():
             raise UserError(
                 f"There is no folder {self.label}.",

@@ -467,6 +467,14 @@ def _check_settings(checkpoint: Checkpoint, settings: TransformerSettings) -> No
             "Use layer with avg, max, last or cls_token.",
             code="conflict",
         )
+    is_last = settings.layer in (-1, layers) and settings.pooling not in ALL_LAYERS
+    if checkpoint.is_projected and not is_last:
+        raise UserError(
+            f"The last layer of {checkpoint.label} has {checkpoint.dim} dimensions, and the others "
+            f"have {checkpoint.config['hidden_size']}: only the last can be taken.",
+            "Leave out the layer, and take the pooling avg, max, last or cls_token.",
+            code="unsupported",
+        )
     if isinstance(layers, int) and not -layers - 1 <= settings.layer <= layers:
         raise UserError(
             f"{checkpoint.label} has no layer {settings.layer}.",

@@ -11,6 +11,7 @@ from tests.errors import refused
 from tests.fakes import folder
 from theodolite.engine.datasets import Catalog, archives
 from theodolite.engine.datasets.tables import Mapping, preview, read
+from theodolite.engine.datasets.types import Retrieval
 from theodolite.engine.errors import Code
 
 BEIR = {
@@ -40,6 +41,13 @@ def test_a_folder_of_beir_comes_as_an_archive() -> None:
     assert read(raw, "mine.zip", look.mapping, "mine").judgements == JUDGED
     with refused("missing", "top_ranked"):
         read(raw, "mine.zip", Mapping("retrieval", {}, type="Reranking"))
+
+
+def test_another_encoding_in_an_archive_is_said() -> None:
+    corpus = BEIR["corpus.jsonl"] + '{"_id": "2", "text": "Über Köln."}\n'.encode("cp1252")
+    data = read(zipped(BEIR | {"corpus.jsonl": corpus}), "x.zip", Mapping("retrieval", {}))
+    assert isinstance(data, Retrieval) and data.documents["2"] == "Über Köln."
+    assert "corpus.jsonl was read as Windows-1252" in data.notes[0]
 
 
 def test_names_in_utf8_need_no_flag_that_says_so() -> None:

@@ -78,7 +78,7 @@ def test_documents_of_every_kind_are_a_data_set(tmp_path: Path) -> None:
     pages = PdfReader(io.BytesIO(files["book.pdf"])).pages
     assert data.documents == {
         "guide/tea.md": "# Tea\n\nIt is brewed.",
-        "page.html": documents.text_of("page.html", PAGE.encode()),
+        "page.html": documents.text_of("page.html", PAGE.encode())[0],
         "old.txt": OLD,
         "book.pdf": "\n\n".join(page.extract_text() for page in pages),
     }
@@ -86,7 +86,7 @@ def test_documents_of_every_kind_are_a_data_set(tmp_path: Path) -> None:
 
 
 def test_of_a_web_page_only_the_text_is_taken() -> None:
-    text = documents.text_of("page.html", PAGE.encode())
+    text = documents.text_of("page.html", PAGE.encode())[0]
     assert text.replace("# ", "").split() == words(PAGE)
     assert text.splitlines()[:5] == ["Tea & co", "", "# Brew", "", "Pour hot water."]
 
@@ -99,7 +99,7 @@ def test_of_a_web_page_only_the_text_is_taken() -> None:
     ],
 )
 def test_the_encoding_of_a_web_page(name: str, page: bytes, text: str) -> None:
-    assert documents.text_of(name, page) == text
+    assert documents.text_of(name, page) == (text, False)
 
 
 @pytest.mark.parametrize("piece", ["<a ", "<a a='", "<!--", "<", "<script></scrip", "<svg><", "</"])
@@ -135,13 +135,13 @@ def test_what_cannot_be_read_is_named_and_left_out(tmp_path: Path, name: str) ->
 
 @pytest.mark.long
 def test_a_pdf_of_2000_pages_is_read() -> None:
-    text = documents.text_of("long.pdf", pdf(*(f"Page {i}" for i in range(2000))))
+    text = documents.text_of("long.pdf", pdf(*(f"Page {i}" for i in range(2000))))[0]
     assert text.split("\n\n")[-1] == "Page 1999"
 
 
 def test_drawings_of_a_pdf_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(documents, "MAX_OPERATORS", 50)
-    assert documents.text_of("short.pdf", pdf("Text")) == "Text"
+    assert documents.text_of("short.pdf", pdf("Text")) == ("Text", False)
     _, (_, said) = packed(tmp_path, {"a.md": "Tea", "long.pdf": pdf(*["Text"] * 20)})
     assert "too many pages or drawings" in said
 
@@ -179,6 +179,9 @@ def test_documents_are_told_from_tables(names: list[str], chosen: list[str]) -> 
         (["a"], list("12345"), set()),
         (["a", "a/b"], list("12345"), set()),
         (["/a", "../b"], list("12345"), set()),
+        # As IMDb's reviews: some without a label, and lists above the folders.
+        (["a", "b", "unsup"], list("12345"), {("", "a"), ("", "b")}),
+        (["test/a", "train", "train/b", "."], list("12345"), {("test", "a"), ("train", "b")}),
     ],
 )
 def test_folders_of_texts_are_labels(

@@ -158,9 +158,27 @@ def test_a_file_without_header() -> None:
                 "\n".join(row.replace("NO", str(i)) for i in range(9)).encode(), "x.csv"
             ).mapping.columns.values()
         ) == [f"column {n}" for n in found]
+    # Whether two texts belong together: PAWS' pairs, or passages judged for each query.
+    for left, kind, names in (
+        ("text NO of all", "labelled-pairs", ("left", "right", "label")),
+        ("one query", "retrieval", ("query", "document", "grade")),
+    ):
+        rows = [f"{left}\tpassage NO in words\t{i % 2}".replace("NO", str(i)) for i in range(9)]
+        mapping = preview("\n".join(rows).encode(), "x.tsv").mapping
+        assert mapping.kind == kind
+        assert mapping.columns == {name: f"column {n}" for n, name in enumerate(names, 1)}
     # Two words above pairs of words may be names or words, which is said.
     look = preview(b"singular,plural\ncat,cats\ndog,dogs\nmouse,mice\n", "x.csv")
     assert (look.columns, "first line" in look.problems[0]) == (("singular", "plural"), True)
+
+
+def test_a_late_letter_tells_the_encoding(tmp_path: Path) -> None:
+    """Beyond what is looked at of a file; told anew when the file changes."""
+    file = tmp_path / "x.txt"
+    for letter in ("ö", "é"):
+        file.write_text("A plain sentence.\n" * 100_000 + f"{letter}\n", "cp1252")
+        *_, (_, last) = open_table(file, file.name).rows
+        assert last == [letter]
 
 
 def test_repeated_names_are_numbered_and_said() -> None:

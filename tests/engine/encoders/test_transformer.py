@@ -290,6 +290,15 @@ def with_a_token(folder: Path) -> Path:
     ("make", "options", "code", "named"),
     [
         (lambda f: f / "none", "", "no-file", ()),
+        (lambda f: f / "model.safetensors", "", "wrong-kind", ("is a file", "config.json")),
+        (lambda f: files(f, {"a.gguf": b"GGUF"}) / "a.gguf", "", "wrong-kind", ("api:",)),
+        (lambda f: save(f / "opt", "opt"), "?layer=1", "unsupported", ("16", "32")),
+        (
+            lambda f: save(f / "opt", "opt"),
+            "?pooling=avg_first_last",
+            "unsupported",
+            ("pooling avg",),
+        ),
         (lambda f: edit_config(f, auto_map={"AutoModel": "m.M"}), "", "denied", ("auto_map",)),
         (without_vocabulary, "?pooling=avg", "missing", ()),
         (
