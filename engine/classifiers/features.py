@@ -64,9 +64,6 @@ class Features:
         if 4 * self.width * len(left) <= KEPT_BYTES:
             self._kept = self._combine(torch.arange(len(left), device=device))
 
-    def __len__(self) -> int:
-        return len(self._left)
-
     def rows(self, rows: torch.Tensor) -> torch.Tensor:
         """Return float32 (len(rows), width) for int64 row numbers on the device."""
         features = self._combine(rows) if self._kept is None else self._kept.index_select(0, rows)

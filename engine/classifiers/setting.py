@@ -110,4 +110,4 @@ Solver = Callable[
     ["Features", np.ndarray, list[Fit], SolverSetting, int, ProgressCallback], list[Fitted]
 ]
 """Trains every fit, in order: (features, labels, fits, setting, seed, tick); labels are int64
-(len(features),) classes from 0."""
+classes from 0, one for each row of the features."""

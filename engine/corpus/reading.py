@@ -194,10 +194,6 @@ class VectorFolder(KnownVectors):
         self.dim, self.bytes = self._corpus.dim, self._corpus.file_bytes
         self.fingerprint = self._corpus.hash
 
-    def __len__(self) -> int:
-        """Number of sentences."""
-        return self._corpus.size
-
     def lacking(self, sentences: Sequence[str]) -> list[str]:
         """See `KnownVectors.lacking`."""
         at = self._positions(sentences)

@@ -94,10 +94,6 @@ class VectorFile(KnownVectors):
         """See `Source.read`: the sentences, and whether each has a vector."""
         self._rows  # noqa: B018
 
-    def __len__(self) -> int:
-        """Number of different sentences."""
-        return len(self._rows)
-
     @cached_property
     def _rows(self) -> dict[str, int]:
         """Row of each sentence."""
