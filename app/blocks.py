@@ -309,6 +309,7 @@ class Action:
         id: what it is applied to.
         about: its name for those who do not see what is around it.
         keys: that press it, as `KeyboardEvent.key` names them, with spaces between.
+        opens: name in the address of what it opens, the `id`; Back leads to what was seen before.
     """
 
     label: str
@@ -316,6 +317,7 @@ class Action:
     id: str
     about: str = ""
     keys: str = ""
+    opens: str = ""
 
 
 @dataclass(frozen=True)

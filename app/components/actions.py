@@ -1,7 +1,8 @@
 """Our own HTML whose buttons call Python.
 
 A button `<button data-act="cancel" data-id="…">` sends the event `act` with `act` and `id`; with
-`data-param="run" data-value="…"` it also writes that to the address.
+`data-param="run" data-value="…"` it also writes that to the address, as a step of the
+browser's history.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def button(
         act: name of the action.
         id: id of the item it applies to.
         about: accessible name, which makes sense without the button's context.
-        param: (name, value) to write to the address.
+        param: (name, value) to write to the address: what is opened is a place to come Back to.
         kind: `link` to style the button as a link.
     """
     css = "t-link" if kind == "link" else "t-button t-small-button"

@@ -248,12 +248,13 @@ def _actions(block: Actions) -> str:
 
 def _button(action: Action, css: str) -> str:
     button = Markup(
-        '<button type="button" class="{}" data-act="{}" data-id="{}" data-keys="{}" '
+        '<button type="button" class="{}" data-act="{}" data-id="{}" data-keys="{}"{} '
         'aria-label="{}">{}{}</button> '
     )
     key = Markup("<kbd>{}</kbd>").format(action.keys[0].upper()) if action.keys else ""
-    about = action.about or action.label
-    return button.format(css, action.act, action.id, action.keys, about, action.label, key)
+    place = Markup(' data-param="{}" data-value="{}"').format(action.opens, action.id)
+    opens, about = place if action.opens else "", action.about or action.label
+    return button.format(css, action.act, action.id, action.keys, opens, about, action.label, key)
 
 
 def _code(block: Code) -> str:

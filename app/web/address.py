@@ -1,7 +1,8 @@
 """A page's state in its address, so that a copied link shows the same view.
 
 Values are read from the query when the page loads and written back with `history.replaceState`, in
-the browser, whenever a control changes. Lists repeat their name: `?encoder=a&encoder=b`.
+the browser, whenever a control changes. Lists repeat their name: `?encoder=a&encoder=b`. What a
+button opens (`opens` of an `Action`) is a step of the browser's history.
 """
 
 from __future__ import annotations

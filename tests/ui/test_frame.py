@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.ui.conftest import NARROW
@@ -290,3 +291,26 @@ def test_on_a_phone_a_wide_table_is_read_downwards(visitor, site):
     number = table.locator("td.t-num").first
     head = number.evaluate("(cell) => getComputedStyle(cell, '::before').content")
     assert head == f'"{number.get_attribute("data-head")} "'
+
+
+@pytest.mark.parametrize(
+    ("path", "opened", "names"),
+    [
+        ("data", "#preview", ("starter-pairs", "starter-topics")),
+        ("encoders", "#opened", ("minilm", "wordllama")),
+    ],
+)
+def test_what_is_opened_is_a_place_to_come_back_to(visit, path, opened, names):
+    """One step of the browser's history each; Back and Forward open again what was there."""
+    page = visit.open(path)
+    for name in names:
+        page.get_by_role("button", name=re.compile(f"^(Preview|Open) {name}$")).click()
+        says(page.locator(opened), name)
+    page.evaluate("history.back()")
+    says(page.locator(opened), names[0])
+    assert names[0] in address_of(page)
+    page.evaluate("history.back()")
+    expect(page.locator(f"{opened} section")).to_have_count(0)
+    assert address_of(page) == path
+    page.evaluate("history.forward()")
+    says(page.locator(opened), names[0])

@@ -1,5 +1,6 @@
 // Buttons that call Python: `<button data-act="cancel" data-id="…">` triggers the event `act`, with
-// `data-param="run" data-value="…"` it also writes that to the address, and keys in `data-keys` press it.
+// `data-param="run" data-value="…"` it also writes that to the address, as a step of the browser's history, and keys in
+// `data-keys` press it.
 
 export function mount({ element, trigger }) {
   listen(element, trigger);
@@ -10,7 +11,7 @@ export function listen(element, trigger) {
     const button = event.target.closest("[data-act]");
     if (!button || button.disabled) return;
     const { act, id, param, value } = button.dataset;
-    if (param) window.theodolite.address([param], [value], {});
+    if (param) window.theodolite.address([param], [value], {}, { step: true });
     trigger("act", { act, id });
   });
   document.addEventListener("keydown", (event) => {

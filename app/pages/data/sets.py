@@ -107,7 +107,7 @@ def _family_row(family: str, members: Sequence[DatasetInfo]) -> tuple[Any, ...]:
 
 def open_button(name: str, label: str = "") -> Action:
     """The button that opens a data set or a suite."""
-    return Action(label or name, "open", name, f"Preview {name}")
+    return Action(label or name, "open", name, f"Preview {name}", opens="set")
 
 
 def preview(workspace: Workspace, name: str) -> Card:
@@ -128,7 +128,7 @@ def preview(workspace: Workspace, name: str) -> Card:
     if info.origin in REMOVAL and not workspace.read_only:
         remove = Action("Remove it", "remove", name, f"Remove {name} permanently")
         blocks.append(Fold(f"Remove {name}", [Actions([remove], REMOVAL[info.origin])]))
-    blocks.append(Actions([Action("Close", "open", "", "Close the preview")]))
+    blocks.append(Actions([Action("Close", "open", "", "Close the preview", opens="set")]))
     return Card(name, blocks, tag=HOLDS[data.kind])
 
 

@@ -101,7 +101,7 @@ class Suite:
         label = f"Fetch {formats.plural(len(lacking), 'task')}, about {text_size(lacking)}"
         fetch = Action(label, "fetch", "", f"Fetch the data of {name} that are not here")
         link = Link("Evaluate on those here", "evaluate", {"task": here, "protocol": ""})
-        close = Action("Close", "open", "", "Close the suite")
+        close = Action("Close", "open", "", "Close the suite", opens="set")
         blocks: list[Block] = [
             Facts([pair for pair in facts.items() if pair[1]]),
             Table(f"Tasks of {name}", heads, rows, note=READING),

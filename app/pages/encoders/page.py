@@ -84,7 +84,8 @@ def build(workspace: Workspace) -> None:
     form = _Form(workspace)
     notice = form.notice
     find = gr.Textbox(label="Find", elem_id="find", max_lines=1, visible=False)
-    card, opened = web.answer(elem_id="opened"), gr.State("")
+    card = web.answer(elem_id="opened")
+    opened = gr.Textbox(visible="hidden", label="Opened")
     with gr.Row(elem_classes=["t-first"], visible=False) as naming:
         called = gr.Textbox(label="Name", elem_id="called", max_lines=1, scale=0, min_width=420)
         rename = gr.Button("Rename", size="md")
@@ -125,6 +126,7 @@ def build(workspace: Workspace) -> None:
         return {**draw(spec), notice: parts.say(f"It is named {new.strip()} now.", "t-good")}
 
     on_load(load, [*shown, find], notice)
+    address.keep({"encoder": opened})
     on([rename.click, called.submit], call, [opened, called], shown, notice, **HIDE_PROGRESS)
     gr.on([find.change, listing.change], fn=None, inputs=find, js=NARROW)
     on(card.act, act, None, shown, notice, concurrency_limit=1, **HIDE_PROGRESS)
@@ -196,7 +198,7 @@ def _table(workspace: Workspace, rows: Mapping[str, dict[str, Any]]) -> Table:
     heads = ("Encoder", "Kind", "Dimensions", "Parameters", "Pooling", "Tasks evaluated", "Remark")
     cells = [
         (
-            Action(name, "open", name, f"Open {name}"),
+            Action(name, "open", name, f"Open {name}", opens="encoder"),
             KINDS.get(row.get("kind") or "", row.get("kind")),
             row.get("dim"),
             row.get("parameters"),

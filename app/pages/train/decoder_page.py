@@ -132,10 +132,12 @@ def _list_installed(workspace: Workspace) -> list[Block]:
             f"{formats.plural(row.sentences, 'sentence')} of at most {row.words} words from "
             f"{row.trained_on or 'unknown text'}."
         )
+        about = f"Read the card of {row.name}"
+        read = Action("Read its card", "card", row.name, about, opens="card")
         blocks: list[Block] = [
             Text("", facts),
             Links([Link("Decode with it", "decode", {"encoder": row.encoder})]),
-            Actions([Action("Read its card", "card", row.name, f"Read the card of {row.name}")]),
+            Actions([read]),
         ]
         if not (row.shipped or workspace.read_only):
             inside = decoders.inside(workspace, row.folder)

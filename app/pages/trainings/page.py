@@ -83,7 +83,7 @@ def build(workspace: Workspace) -> None:
         shown = [row.key for row, _ in courses]
         return {
             chosen: ",".join(keys),
-            listing: _list(workspace, rows, shown) if rows else _example_note(workspace),
+            listing: _list(workspace, rows, shown, keys) if rows else _example_note(workspace),
             curves: web.value(Trainings(courses).blocks()),
             seen: [marks, shown, [lines.cursor for _, lines in courses]],
         }
@@ -107,10 +107,9 @@ def build(workspace: Workspace) -> None:
 
     def act(given: str, event: PageEvent) -> Answer:
         """Answer a button of the list."""
-        keys, told = set(given.split(",")), ""
+        keys, told = given.split(","), ""
         if event.act == "toggle":
-            alike = {key for key in keys if key.partition(":")[0] == event.id}
-            keys = keys - alike if alike else keys | {event.id}
+            keys = _toggled(keys, event.id)
         else:
             told = parts.say(jobs.act(workspace, event.act, event.id))
         return {**draw(service.table(workspace, LISTED), keys), notice: told}
@@ -151,13 +150,22 @@ def _example_note(workspace: Workspace) -> str:
     )
 
 
-def _list(workspace: Workspace, rows: Sequence[TrainingRun], shown: Sequence[str]) -> str:
+def _toggled(keys: Sequence[str], run_id: str) -> list[str]:
+    """The chosen keys without those of a run, or with it."""
+    others = [key for key in keys if key.partition(":")[0] != run_id]
+    return others if len(others) < len(keys) else [*keys, run_id]
+
+
+def _list(
+    workspace: Workspace, rows: Sequence[TrainingRun], shown: Sequence[str], keys: Sequence[str]
+) -> str:
     """Every run, the newest first; the names are buttons that show or hide its curves.
 
     Args:
         workspace: with the runs.
         rows: of the runs.
         shown: keys of the trainings that are drawn.
+        keys: the chosen ones, of runs and of trainings.
     """
     items = []
     for run_id, group in groupby(rows, key=lambda row: row.run):
@@ -165,7 +173,8 @@ def _list(workspace: Workspace, rows: Sequence[TrainingRun], shown: Sequence[str
         verbs, row, below = views.buttons(workspace, run), mine[0], ""
         opened, about = any(one.key in shown for one in mine), views.about(run)
         what = f"{run['title']}, {run['state']}: {'hide' if opened else 'show'} its curves"
-        name = button(run["title"], "toggle", run_id, about=what, kind="link")
+        then = ("run", ",".join(_toggled(keys, run_id)))
+        name = button(run["title"], "toggle", run_id, about=what, param=then, kind="link")
         if row.key == run_id:
             about = facts(row, run)
             links = "".join(

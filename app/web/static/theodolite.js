@@ -350,8 +350,8 @@
     },
 
     // Write controls to the address. Lists repeat their name, and so may controls; empty and default
-    // values are left out.
-    address(names, values, defaults) {
+    // values are left out. What opens another place is a step of the browser's history.
+    address(names, values, defaults = {}, { step = false } = {}) {
       const url = new URL(location.href);
       names.forEach((name) => url.searchParams.delete(name));
       names.forEach((name, i) => {
@@ -362,7 +362,13 @@
           .filter((item) => item !== null && item !== undefined && item !== "")
           .forEach((item) => url.searchParams.append(name, String(item)));
       });
-      if (url.href !== location.href) history.replaceState(history.state, "", url);
+      if (url.href === location.href) return;
+      history[step ? "pushState" : "replaceState"](history.state, "", url);
+      shown = location.search;
     },
   });
+
+  // Back and Forward to a place of this page: opened again as its address has it.
+  let shown = location.search;
+  addEventListener("popstate", () => location.search !== shown && location.reload());
 })();

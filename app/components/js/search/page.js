@@ -69,7 +69,7 @@ function first(ui) {
 async function ask(ui, query, id = null) {
   const { collection } = ui, mine = (ui.turn += 1);
   ui.box.value = query;
-  window.theodolite.address(["q", "id"], [query, id], {});
+  window.theodolite.address(["q", "id"], [query, id], {}, { step: true });
   const shown = collection.columns.map((column) => drawn(ui, column, [], waiting(column, 0)));
   const draw = () => { if (mine === ui.turn) ui.hits(query, shown); };
   draw();
