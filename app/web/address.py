@@ -43,14 +43,20 @@ def number(text: str) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def writer(names: Sequence[str], defaults: Mapping[str, object] | None = None) -> str:
+def writer(
+    names: Sequence[str],
+    defaults: Mapping[str, object] | None = None,
+    limits: Mapping[str, object] | None = None,
+) -> str:
     """JavaScript which writes the values of an event's inputs to the address.
 
-    Empty values and defaults are left out, so that the plain page keeps its plain address.
+    Empty values and defaults are left out, so that the plain page keeps its plain address, and
+    numbers below or above their limits, if either is given.
     """
+    how = json.dumps({"limits": limits or {}})
     return (
         f"(...values) => {{ theodolite.address({json.dumps(list(names))}, values, "
-        f"{json.dumps(dict(defaults or {}))}); }}"
+        f"{json.dumps(dict(defaults or {}))}, {how}); }}"
     )
 
 

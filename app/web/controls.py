@@ -122,12 +122,17 @@ class Controls(Mapping[str, Any]):
             for name, control in self.declared.items()
             if control.default not in (None, "", [], ())
         }
+        limits = {
+            keys[name]: [control.options.get(end) for end in ("minimum", "maximum")]
+            for name, control in self.declared.items()
+            if control.box is gr.Number
+        }
         kept = {n: box for n, box in self._components.items() if not isinstance(box, gr.State)}
         gr.on(
             [box.change for box in kept.values()],
             fn=None,
             inputs=list(kept.values()),
-            js=address.writer([keys.get(name, name) for name in kept], defaults),
+            js=address.writer([keys.get(name, name) for name in kept], defaults, limits),
         )
 
 

@@ -57,7 +57,9 @@ def test_the_order_is_read_sorted_filtered_and_taken_away(visitor, place):
     expect(page.locator(ROWS, has_text="random:64").get_by_role("button").nth(1)).to_be_focused()
     page.get_by_label("Types", exact=True).check()
     says(page.locator("#board thead"), "Transfer")
-    address_of(page, "columns=types")
+    assert "most_dimensions" not in address_of(page, "columns=types", "sort=Encoder")
+    page.reload()
+    expect(page.locator("#board th[aria-sort=ascending]")).to_contain_text("Encoder")
 
 
 def test_a_score_leads_to_the_examples_on_which_two_encoders_part(visitor, place):

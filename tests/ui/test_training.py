@@ -13,6 +13,7 @@ from playwright.sync_api import expect
 from tests.engine.encoders.models import save_sentence_transformer
 from tests.fakes.diagnoses import diagnosis
 from tests.fakes.workers import say, work_off
+from tests.ui.conftest import NARROW
 from tests.ui.steps import (
     HOSTILE,
     address_of,
@@ -73,6 +74,9 @@ def test_the_command_follows_what_is_chosen(visitor, place):
         polling=300,
     )
     assert page.evaluate("navigator.clipboard.readText()") == page.locator(COMMAND).inner_text()
+    page.set_viewport_size({"width": NARROW[0], "height": NARROW[1]})
+    last, start = (page.locator(f"#{name}").bounding_box() for name in ("setting-batch_size", "start"))
+    assert last["y"] < start["y"]  # what is pressed comes after what is filled in
     page.locator("#preset input").click()
     page.get_by_role("option", name="SimCSE's paper: RoBERTa base, unsupervised").click()
     says(page.locator(COMMAND), "hf:roberta-base", "--batch-size 512")

@@ -31,6 +31,14 @@ export function mount({ element, props, trigger, watch }) {
   // SICK|Relatedness, bbc_|news/|cluster: where a narrow head may break a name of several words.
   const breakable = (title) => title.split(/(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[/_])/).flatMap((part, i) => (i ? [el("wbr"), part] : [part]));
 
+  // The order stands in the address: the head, after a minus if from the highest down. No page has two such tables.
+  function asked() {
+    const text = new URLSearchParams(location.search).get("sort") ?? "";
+    const down = text.startsWith("-");
+    const column = data.heads.findIndex(([title]) => title === text.slice(Number(down)));
+    return column < 0 ? null : [column, down];
+  }
+
   function sort(column, down) {
     sorted = [column, down];
     const value = (place) => (column ? number(data.rows[place][2][column - 1][0]) : name(place));
@@ -49,7 +57,10 @@ export function mount({ element, props, trigger, watch }) {
     const [at, down] = sorted ?? data.sorted ?? []; // as a person sorted them, else as they came
     const how = at === column ? (down ? "descending" : "ascending") : null;
     const button = el("button", { type: "button", title: `Sort by ${title}` }, ...breakable(title));
-    button.addEventListener("click", () => sort(column, at === column ? !down : !(data.heads[column][2] ?? !column)));
+    button.addEventListener("click", () => {
+      sort(column, at === column ? !down : !(data.heads[column][2] || !column));
+      window.theodolite.address?.(["sort"], [`${sorted[1] ? "-" : ""}${title}`]);
+    });
     return el("th", { scope: "col", "aria-colindex": column + 1, "aria-sort": how }, button,
       small ? el("small", { title: small }, small) : null);
   }
@@ -122,10 +133,10 @@ export function mount({ element, props, trigger, watch }) {
     pressing.textContent = data.pressing;
     pressing.hidden = props.frozen || !data.pressing;
     order = data.rows.map((_, place) => place);
-    if (before && sorted && JSON.stringify(before.heads) === JSON.stringify(data.heads)) return sort(...sorted);
     if (!before || before.rows.length !== data.rows.length) region.scrollTo(0, 0);
-    sorted = null;
-    draw(true);
+    sorted = asked();
+    if (sorted) sort(...sorted);
+    else draw(true);
   }
 
   // A column a head, and beside those whose cells say over how much they are, what they say.

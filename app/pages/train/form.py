@@ -154,9 +154,9 @@ class Form(ABC):
             self.controls.render("preset")
         self._about = parts.static("", elem_id="preset-about")
         with gr.Row(elem_classes="t-desk"):
-            with gr.Column(scale=5, min_width=320):
+            with gr.Column(scale=5, min_width=320, elem_classes=["t-answer"]):
                 yield
-            with gr.Column(scale=3, min_width=320, elem_classes=["t-beside", "t-answer"]):
+            with gr.Column(scale=3, min_width=320, elem_classes=["t-beside"]):
                 self._place_side()
         self._attach()
 

@@ -349,14 +349,17 @@
       document.querySelector(`${place}-none`).hidden = !wanted.length || rows.some((row) => !row.hidden);
     },
 
-    // Write controls to the address. Lists repeat their name, and so may controls; empty and default
-    // values are left out. What opens another place is a step of the browser's history.
-    address(names, values, defaults = {}, { step = false } = {}) {
+    // Write controls to the address. Lists repeat their name, and so may controls; left out are empty and
+    // default values, and numbers that are not within the limits, which the page refuses. What opens another
+    // place is a step of the browser's history.
+    address(names, values, defaults = {}, { step = false, limits = {} } = {}) {
       const url = new URL(location.href);
       names.forEach((name) => url.searchParams.delete(name));
       names.forEach((name, i) => {
         const value = values[i];
         if (JSON.stringify(value) === JSON.stringify(defaults[name])) return;
+        const [least, most] = limits[name] ?? [];
+        if (value < (least ?? value) || value > (most ?? value)) return;
         const items = Array.isArray(value) ? value : [value];
         items
           .filter((item) => item !== null && item !== undefined && item !== "")
