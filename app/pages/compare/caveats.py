@@ -3,9 +3,11 @@
 Published scores are numbers without examples: never part of a test.
 """
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from statistics import fmean
+from typing import Any
 
 from theodolite.app import formats
 from theodolite.app.blocks import Caveat, Cell, Link
@@ -23,6 +25,8 @@ from theodolite.store.results import REPAIR
 
 _LUCK_COUNTED = ("few-shot", "clustering")
 """Task types whose intervals cover what is drawn by the seed."""
+MAX_LISTED = 10
+"""Most tasks that a caveat names."""
 _DIFFERING = {"protocol": "protocols", "seed": "seeds", "data_hash": "versions of the data"}
 
 
@@ -76,23 +80,38 @@ def caveats(
 def _mismatches(
     names: Sequence[str], cells: Cells, tests: Mapping[str, TaskTests]
 ) -> Iterator[Caveat]:
-    """Reasons why single tasks are left out of the comparison."""
+    """Reasons why tasks are left out of the comparison: one for all tasks that share it."""
+    differing, lacking, unscorable = (defaultdict[Any, list[str]](list) for _ in range(3))
     for task in tests:
         scored = {n: cells[n, task] for n in names if (n, task) in cells}
         scored = {name: row for name, row in scored.items() if row["error"] is None}
         for key, word in _DIFFERING.items():
             if len({row[key] for row in scored.values()}) > 1:
-                yield Caveat(f"{task} was evaluated under different {word}: not compared.")
+                differing[word].append(task)
         absent = [name for name in names if name not in scored]
         unable = [name for name in absent if RANKER.search(name) and not _can_be_ranked(task)]
-        if able := [name for name in absent if name not in unable]:
-            link = Link("Evaluate", "evaluate", {"encoder": able, "task": task})
-            yield Caveat(f"{task} has no score for {', '.join(able)}.", link)
+        lacking[tuple(name for name in absent if name not in unable)].append(task)
+        unscorable[tuple(unable)].append(task)
+    for word, on in differing.items():
+        yield Caveat(f"Evaluated under different {word}, so not compared: {_listed(on)}.")
+    for able, on in lacking.items():
+        if able:
+            query = {"encoder": able, "task": on}
+            few = on[0] if len(on) == 1 else f"{len(on)} tasks"
+            link = Link(f"Evaluate {formats.listed(able)} on {few}", "evaluate", query)
+            yield Caveat(f"No score for {formats.listed(able)} on {_listed(on)}.", link)
+    for unable, on in unscorable.items():
         if unable:
             yield Caveat(
-                f"{task} needs vectors, so it can have no score for {', '.join(unable)}, which "
-                "can only order documents for a query."
+                f"Without vectors, {formats.listed(unable)} can only order documents for a query: "
+                f"no score is possible on {_listed(on)}."
             )
+
+
+def _listed(on: Sequence[str]) -> str:
+    """Tasks by name, with their number if there are several."""
+    names = formats.listed(on, MAX_LISTED)
+    return names if len(on) == 1 else f"{len(on)} tasks: {names}"
 
 
 def _of_training(

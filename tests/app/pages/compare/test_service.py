@@ -261,11 +261,22 @@ def test_a_ranker_is_not_sent_to_evaluate_a_task_that_needs_vectors(workspace: W
     invent_all(workspace, {"bm25": 0.7}, ["CR"])
     invent_all(workspace, {"random:8": 0.5}, ["CR"])
     found = compare(workspace, [A, "bm25", "random:8"], ["MR", "CR"])
-    lacking = {c.text: c.link for c in found.caveats if c.text.startswith("MR ")}
+    lacking = {c.text: c.link for c in found.caveats if "score" in c.text and "MR" in c.text}
     (able, link), (unable, none) = lacking.items()
-    assert able == "MR has no score for random:8."
-    assert link is not None and link.query["encoder"] == ["random:8"]
-    assert "no score for bm25," in unable and none is None
+    assert able == "No score for random:8 on MR."
+    assert link is not None and link.label == "Evaluate random:8 on MR"
+    assert list(link.query["encoder"]) == ["random:8"]
+    assert "bm25 can only order" in unable and none is None
+
+
+def test_what_is_missing_is_said_once_for_all_its_tasks(workspace: Workspace) -> None:
+    """With their number, and a link of its own name that evaluates all of them."""
+    invent_all(workspace, {"random:8": 0.5}, ["CR"])
+    found = compare(workspace, [A, "random:8"], ["MR", "CR", "SUBJ"])
+    (missing,) = (c for c in found.caveats if c.text.startswith("No score"))
+    assert missing.text == "No score for random:8 on 2 tasks: MR and SUBJ."
+    assert missing.link is not None and missing.link.label == "Evaluate random:8 on 2 tasks"
+    assert missing.link.query["task"] == ["MR", "SUBJ"]
 
 
 def test_a_result_without_examples_is_not_tested(workspace: Workspace) -> None:
