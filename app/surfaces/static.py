@@ -4,7 +4,7 @@ A page that can be published has `PUBLISHED`, a `Static`. What is shown is what 
 in a store of the published results alone.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -46,6 +46,7 @@ class Static:
         carry: copies what the answers need into the published store, under published names.
         blocks: what is shown of a spec; None for the blocks of its answer.
         all_encoders: whether an address without encoders means all.
+        asked: fields that can be asked anew on the page, and so are not told above its answer.
     """
 
     question: Question[Any, Any] | None
@@ -53,6 +54,7 @@ class Static:
     carry: Callable[[Published], None] | None = None
     blocks: Callable[[Workspace, Any], Sequence[Block]] | None = None
     all_encoders: bool = False
+    asked: Collection[str] = ()
 
     def at(self, published: Published, address: Query) -> Spec:
         """The spec of an address, which is of the published encoders if it names none."""
@@ -94,7 +96,9 @@ class StaticPage:
     def _view(self, workspace: Workspace, label: str, spec: Spec) -> dict[str, Any]:
         """Put the answer of a view into a file; return its label, file and query."""
         blocks = self._static.answer(workspace, spec)
-        pieces = [piece for piece in (_words(spec, label), *document.nested(blocks)) if piece != ""]
+        pieces = [
+            piece for piece in (self._words(spec, label), *document.nested(blocks)) if piece != ""
+        ]
         content = document.as_json(pieces).encode()
         file = hashed_name("answers", content) + ".json"
         self.files[file] = content
@@ -109,6 +113,23 @@ class StaticPage:
             for one in ([many] if isinstance(many, str) else many)
         ]
         return {"label": label, "file": file, "query": pairs}
+
+    def _words(self, spec: Spec, label: str) -> str:
+        """The values that were chosen and that the label of the view does not tell."""
+        chosen = []
+        for parameter in parameters(type(spec)):
+            given = getattr(spec, parameter.name)
+            values = [str(one) for one in (given if parameter.many else [given])]
+            usual = given == parameter.default and not parameter.field.names
+            told = parameter.name in self._static.asked or all(one in label for one in values)
+            if usual or told or given in (None, ()):
+                continue
+            specs = Markup().join(
+                Markup('<span class="t-spec">{}</span>').format(v) for v in values
+            )
+            head = Markup('<p class="t-chosen"><span>{}</span>{}</p>')
+            chosen.append(head.format(parameter.field.label, specs))
+        return Markup().join(chosen)
 
     def html(self, frame_data: Mapping[str, Any], shared: Mapping[str, str]) -> bytes:
         """The HTML of the page.
@@ -178,22 +199,6 @@ def _document(title: str, head: str, shared: Mapping[str, str], body: str) -> by
         f'<link rel="icon" type="image/svg+xml" href="{shared["mark"]}"></head>'
         f"<body>{body}</body></html>\n"
     ).encode()
-
-
-def _words(spec: Spec, label: str) -> str:
-    """The values that were chosen and that the label of the view does not tell."""
-    chosen = []
-    for parameter in parameters(type(spec)):
-        given = getattr(spec, parameter.name)
-        values = [str(one) for one in (given if parameter.many else [given])]
-        usual = given == parameter.default and not parameter.field.names
-        if usual or given in (None, ()) or all(one in label for one in values):
-            continue
-        specs = Markup().join(Markup('<span class="t-spec">{}</span>').format(v) for v in values)
-        chosen.append(
-            Markup('<p class="t-chosen"><span>{}</span>{}</p>').format(parameter.field.label, specs)
-        )
-    return Markup().join(chosen)
 
 
 def of_address(static: Static, published: Published, address: Query) -> tuple[str, Spec]:

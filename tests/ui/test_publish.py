@@ -337,6 +337,7 @@ def test_a_new_sentence_is_found_without_a_server(visitor, workspace, freeze):
     # What it opens with is there before any vector is.
     assert not [url for url in requests if re.search("/(vectors|encoders|texts)/", url)]
     visit.fits()
+    expect(page.locator(".t-chosen", has_text="Query")).to_have_count(0)  # the box has it
     page.get_by_role("searchbox", name="Query").fill(NEW_QUERY)
     page.keyboard.press("Enter")
     says(page.locator("#answer .t-notice"), "It needs Python")

@@ -32,7 +32,9 @@ POLL_SECONDS = 1
 MAX_SHOWN = 100
 MAX_QUERIES = 10
 MAX_CHARACTERS = 2000
-"""Most characters of a query: addresses are limited. The box takes twice as many."""
+"""Most characters of a query: addresses are limited."""
+MAX_TYPED = 2 * MAX_QUERIES * MAX_CHARACTERS
+"""Most characters that the box takes: more than may be asked, so that a refusal can count them."""
 TABLE_10 = {
     "boat": "A man riding a small boat in a harbor.",
     "dog": "A dog runs on the green grass near a wooden fence.",
@@ -55,7 +57,7 @@ DESCRIPTION = (
 LINES: dict[str, Any] = {
     "lines": 1,
     "max_lines": MAX_QUERIES,
-    "max_length": 2 * MAX_CHARACTERS,
+    "max_length": MAX_TYPED,
     "elem_classes": ["t-wide"],
 }
 FOCUS = """() => {
@@ -287,9 +289,10 @@ def _lines(text: str) -> list[str]:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     longest = max(map(len, lines), default=0)
     if len(lines) > MAX_QUERIES or longest > MAX_CHARACTERS:
+        most = f"{formats.plural(longest, 'character')}{' or more' * (len(text) >= MAX_TYPED)}"
+        given = f"{len(lines)} queries, the longest of {most}, are"
         raise UserError(
-            f"{formats.plural(len(lines), 'query', 'queries')}, the longest of "
-            f"{formats.plural(longest, 'character')}, is too much for one page.",
+            f"{given if len(lines) > 1 else f'A query of {most} is'} too much for one page.",
             f"Ask at most {MAX_QUERIES} of at most {MAX_CHARACTERS:,} characters, one per line.",
             code="too-large",
         )

@@ -236,4 +236,4 @@ def _in_one(name: str, data: bytes) -> tuple[str, Folders]:
     return f"{parts['at']}-0", held
 
 
-PUBLISHED = Static(SEARCH, views, blocks=blocks)
+PUBLISHED = Static(SEARCH, views, blocks=blocks, asked=("queries",))

@@ -206,17 +206,16 @@ class Upgrade(Answer):
             f"Recall at {K} of {info['queries']:,} queries among {info['documents']:,} documents "
             f"of {spec.data}; maps fitted on {info['fitted']:,} of them."
         )
+        heads = ("Option", f"Recall at {K}", "Change", "95 % interval", "Verdict")
         cells = []
         for row in self.rows():
             interval = f"{formats.signed(row['low'])} to {formats.signed(row['high'])}"
             change = Cell(row["change"], formats.signed(row["change"]))
             if row["option"] == "keep":  # the others' changes are against it
                 change, interval = Cell(None, formats.MISSING), formats.MISSING
-            tag, kind = ("verdict", "good") if row["verdict"] else ("", "")
-            end = Cell(interval, interval, tag=tag, kind=kind)
-            cells.append(
-                (row["option"], Cell(row["recall"], formats.score(row["recall"])), change, end)
-            )
+            verdict = Cell("this one", tag="this one", kind="good") if row["verdict"] else ""
+            recall = Cell(row["recall"], formats.score(row["recall"]))
+            cells.append((row["option"], recall, change, interval, verdict))
         unjudged = (
             f"These texts have no judgements, so those that {spec.new} itself finds nearest count "
             "as relevant. This shows what a bridge loses, not whether the new encoder is better."
@@ -229,9 +228,7 @@ class Upgrade(Answer):
         ]
         return [
             Finding(self.finding, detail, self.shipped),
-            Table(
-                "theodolite-upgrade", ("Option", f"Recall at {K}", "Change", "95 % interval"), cells
-            ),
+            Table("theodolite-upgrade", heads, cells),
             Text("What it costs", self.price),
             Caveats([] if info["judged"] else [Caveat(unjudged)]),
             *([] if info["verdict"] == "keep" else use),

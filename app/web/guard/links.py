@@ -19,7 +19,21 @@ from theodolite.engine.errors import UserError
 from theodolite.engine.training.presets import STARTER
 
 TEXTS = frozenset(
-    {"q", "unlike", "only", "let", "x", "a", "b", "find", "label", "filter", "said", "judge", "sort"}
+    {
+        "q",
+        "unlike",
+        "only",
+        "let",
+        "x",
+        "a",
+        "b",
+        "find",
+        "label",
+        "filter",
+        "said",
+        "judge",
+        "sort",
+    }
 )
 """Query parameters whose values are free text.
 
