@@ -187,9 +187,12 @@ def test_an_open_point_has_its_true_neighbours(visit, workspace, made):
     card.get_by_role("button", name="Select it and its neighbours").click()
     says(said(page), "16 selected")
     selection = page.get_by_role("region", name="Selected", exact=True)
-    for act, name in (("Label it", "<b>near</b>"), ("Make a data set", "near it")):
+    acts = ("Label it", "<b>near</b>"), ("Make a data set", "a/b"), ("Make a data set", "near it")
+    for act, name in acts:
         selection.get_by_label("Name of the selection").fill(name)
         selection.get_by_role("button", name=act).click()
+        if name == "a/b":
+            says(selection.get_by_role("alert"), "a/b")
     says(page.locator(".t-map-label").last, "<b>near</b>", "16")
     assert table(page)["own"].tolist() == ["<b>near</b>"] * 16
     link = selection.get_by_role("link", name="upload:near")

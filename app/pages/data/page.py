@@ -155,7 +155,8 @@ def _open(
         every = [*sets.list_sets(workspace), suites.list_suites(names.known(workspace))]
         return {"listing": web.value(every)}
 
-    yield listing()
+    words = "Reading the list of data sets; the first time this takes some seconds"
+    yield from background_call.changes(lambda _say: listing(), words, session, "listing")
     first = f"Reading {name or 'what mteb has'}; the first time this takes some seconds"
     for progress, answer in background_call.follow(read, first, session):
         if answer is None:

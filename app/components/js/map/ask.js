@@ -59,7 +59,7 @@ export async function place(ui, text) {
   if (got?.answer) update(ui, { placedPoint: { ...got.answer, text }, point: null, decoded: null });
 }
 
-// The selection as a data set, labelled if each of its points has a label of one's own.
+// The selection as a data set, labelled if each of its points has a label of one's own; why not, if it is refused.
 export async function keep(ui, name) {
   const [ids, own] = [chosenNumbers(ui), ui.map.columns.own];
   const labels = own && ids.every((i) => own.values[i]) ? ids.map((i) => own.labels[own.values[i]]) : [];
@@ -71,6 +71,7 @@ export async function keep(ui, name) {
     return answer.json();
   });
   if (got?.answer) update(ui, { made: got.answer.name });
+  return got?.error;
 }
 
 export async function find(ui, text, pattern = false) {

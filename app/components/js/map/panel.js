@@ -73,12 +73,16 @@ function neighbourTable(ui, neighbours) {
       el("thead", {}, el("tr", {}, ...heads.map((head) => el("th", { scope: "col" }, head)))), el("tbody", {}, ...rows)));
 }
 
-// The name by which the selection becomes a label or a data set.
+// The name by which the selection becomes a label or a data set; why it is refused is said below it.
 function naming(ui) {
   const words = el("input", { type: "text", placeholder: "Name", "aria-label": "Name of the selection", maxlength: "100" });
-  const named = (act) => () => (words.value.trim() ? act(ui, words.value.trim()) : words.focus());
+  const refused = el("span", { class: "t-small t-refused", role: "alert" });
+  const named = (act) => async () => {
+    if (!words.value.trim()) return words.focus();
+    refused.textContent = (await act(ui, words.value.trim())) ?? "";
+  };
   return el("p", { class: "t-map-acts" }, words, pressable("Label it", named(label)),
-    ui.map.value.keeps ? pressable("Make a data set", named(keep)) : "");
+    ui.map.value.keeps ? pressable("Make a data set", named(keep)) : "", refused);
 }
 
 function chosenCard(ui) {
