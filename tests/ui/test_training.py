@@ -75,8 +75,8 @@ def test_the_command_follows_what_is_chosen(visitor, place):
     )
     assert page.evaluate("navigator.clipboard.readText()") == page.locator(COMMAND).inner_text()
     page.set_viewport_size({"width": NARROW[0], "height": NARROW[1]})
-    last, start = (page.locator(f"#{name}").bounding_box() for name in ("setting-batch_size", "start"))
-    assert last["y"] < start["y"]  # what is pressed comes after what is filled in
+    asked, start = (page.locator(at).bounding_box() for at in ("#setting-batch_size", "#start"))
+    assert asked["y"] < start["y"]  # what is pressed comes after what is filled in
     page.locator("#preset input").click()
     page.get_by_role("option", name="SimCSE's paper: RoBERTa base, unsupervised").click()
     says(page.locator(COMMAND), "hf:roberta-base", "--batch-size 512")
