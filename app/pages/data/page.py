@@ -1,6 +1,6 @@
 """The page *Data*: data sets to evaluate on and to search, and forms to add your own."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import gradio as gr
@@ -77,7 +77,7 @@ def build(workspace: Workspace) -> None:
     parts.static(f'<div id="datasets-none" hidden>{nothing}</div>')
     shown = {"card": card, "listing": listing, "opened": opened, "run": panel.run, "notice": notice}
 
-    def changes(named: Iterator[dict[str, Any]]) -> Iterator[Answer]:
+    def changes(named: Iterator[Mapping[str, Any]]) -> Iterator[Answer]:
         yield from ({shown[name]: value for name, value in one.items()} for one in named)
 
     def load(request: gr.Request) -> Answer:
@@ -126,7 +126,7 @@ def _bring(workspace: Workspace, hub: Controls) -> tuple[Any, gr.Button]:
 
 def _act(
     workspace: Workspace, opened: str, event: PageEvent, session: str | None
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[Mapping[str, Any]]:
     """Answer a button, while a data set or a suite is opened."""
     if event.act == "fetch":
         yield {"run": queue(workspace, suites.fetch_job(opened, event.id.split()))}
@@ -140,7 +140,7 @@ def _act(
 
 def _open(
     workspace: Workspace, name: str, session: str | None, look_up: bool = False
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[Mapping[str, Any]]:
     """Yield the list, and what is opened; a suite is read from mteb, and all are to `look_up`."""
     of_mteb = names.is_suite(name)
 
