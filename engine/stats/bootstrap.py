@@ -157,20 +157,15 @@ class Average:
         return f"{len(self.tasks)} of {self.of} tasks"
 
 
-def average(scores: Mapping[str, float], tasks: Sequence[str], *, rounded: bool = False) -> Average:
+def average(scores: Mapping[str, float], tasks: Sequence[str]) -> Average:
     """Mean of the main scores over `tasks`. A missing task is left out and never counts as zero.
 
     Args:
         scores: task name to main score, of one encoder.
         tasks: the tasks of the average, such as the seven of SimCSE's tables.
-        rounded: SimCSE's printing: each score is rounded to 2 decimals, then their mean again
-            (evaluation.py). It can differ from the plain mean by 0.01.
     """
     present = tuple(task for task in tasks if task in scores)
-    values = [float(f"{scores[task]:.2f}") if rounded else scores[task] for task in present]
-    mean = float(np.mean(values)) if values else None
-    if rounded and mean is not None:
-        mean = float(f"{mean:.2f}")
+    mean = float(np.mean([scores[task] for task in present])) if present else None
     return Average(mean, present, len(tasks))
 
 
