@@ -8,7 +8,7 @@ from functools import cache
 from typing import Annotated, Any, ClassVar
 
 from theodolite.app import formats
-from theodolite.app.blocks import Block, Finding, Nothing, Problem, Table
+from theodolite.app.blocks import Block, Cell, Finding, Nothing, Problem, Table
 from theodolite.app.examples import shipped
 from theodolite.app.jobs.job import Job
 from theodolite.app.jobs.reporter import Reporter
@@ -273,15 +273,15 @@ class Leaks(Answer):
             if leak.problem
             else (
                 *(leak.label, leak.trained_on, leak.same, leak.nearly, leak.tested),
-                100 * leak.share,
+                Cell(leak.share, formats.percent(leak.share, 1)),
             )
             for leak in self.leaks
             if leak.share or leak.problem
         ]
-        heads = ("Task", "Found in", "Identical", "Near", "Texts checked", "Share, %")
+        heads = ("Task", "Found in", "Identical", "Near", "Texts checked", "Share")
         rest = formats.plural(len(self.leaks) - len(rows), "pair")
         note = f"No text in common: {rest} of a task and a training set. {READING}"
-        return Table("theodolite-leaks", heads, rows, note=note, decimals={"Share, %": 1})
+        return Table("theodolite-leaks", heads, rows, note=note)
 
 
 def answer(workspace: Workspace, spec: LeaksSpec, do: Do) -> Iterator[Leaks]:
