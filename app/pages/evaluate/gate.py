@@ -34,7 +34,7 @@ FORMAT = 1
 MAX_BYTES = 2**28
 _FACTS = ("kind", "dim", "pooling", "max_tokens", "prompt", "query_prompt", "bytes")
 _PACKAGES = ("theodolite", "torch", "transformers", "tokenizers")
-_AGAIN = "Save it again: theodolite gate save BASELINE.json"
+_AGAIN = "Save it: theodolite gate save BASELINE.json --encoder SPEC"
 _EXIT = {"fine": 0, "worse": 1, "changed": 1, "unclear": 3}
 _KINDS = {"worse": "bad", "fine": "good", "unclear": "muted"}
 
@@ -121,6 +121,10 @@ class Gate(Answer):
             }
             for task, one in zip(self.saved["tasks"], self.gated, strict=True)
         ]
+
+    def table_rows(self) -> list[dict[str, Any]]:
+        """With p-values as on Compare."""
+        return [row | {"p": formats.p_value(row["p"])} for row in self.rows()]
 
     @property
     def verdict(self) -> str:
@@ -343,7 +347,9 @@ def read(file: Path) -> dict[str, Any]:
         saved = json.loads(file.read_bytes())
         version_of, digest = saved["theodolite gate"], saved.pop("digest", None)
     except OSError as error:
-        raise UserError(f"{file} cannot be read.", _AGAIN, code="no-file") from error
+        raise UserError(
+            f"{file} cannot be read: {error.strerror}.", _AGAIN, code="no-file"
+        ) from error
     except (ValueError, TypeError, LookupError, AttributeError) as error:
         if isinstance(error, UserError):
             raise

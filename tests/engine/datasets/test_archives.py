@@ -48,6 +48,9 @@ def test_another_encoding_in_an_archive_is_said() -> None:
     data = read(zipped(BEIR | {"corpus.jsonl": corpus}), "x.zip", Mapping("retrieval", {}))
     assert isinstance(data, Retrieval) and data.documents["2"] == "Über Köln."
     assert "corpus.jsonl was read as Windows-1252" in data.notes[0]
+    tables = zipped({"train.csv": TRAIN, "test.csv": TEST.replace(b"house", b"h\xf4tel")})
+    (told,) = preview(tables, "x.zip").problems
+    assert "test.csv was read as Windows-1252" in told
 
 
 def test_names_in_utf8_need_no_flag_that_says_so() -> None:
