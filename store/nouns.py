@@ -64,6 +64,10 @@ class Settings(Table):
         self._database.change("REPLACE INTO settings VALUES (?, ?)", [name, to_json(value)])
 
 
+_FORMER = "former names of encoders"
+"""Under which the settings have them."""
+
+
 class Encoders(Table):
     """Canonical spec -> facts about it, in the order they were added."""
 
@@ -110,15 +114,26 @@ class Encoders(Table):
             return {row["encoder"]: row["name"] for row in rows}
         return {}
 
+    def former(self) -> dict[str, str]:
+        """Name that people gave before -> spec of what had it; none of a store that is gone."""
+        with contextlib.suppress(StoreGone):
+            row = self._database.row("SELECT value FROM settings WHERE name = ?", [_FORMER])
+            return dict(row["value"]) if row else {}
+        return {}
+
     def label(self, encoder: str, name: str, *, numbered: bool = False) -> None:
-        """Give a listed encoder a name, in place of its earlier one.
+        """Give a listed encoder a name, in place of its earlier one, which is remembered.
 
         Args:
             encoder: its canonical spec.
             name: as people write it.
             numbered: whether a name that another one has gets a number, instead of an error.
         """
+        former = self.former()
         with self._database.write() as connection:
+            had = connection.execute("SELECT name FROM labels WHERE encoder = ?", [encoder])
+            former |= {before: encoder for (before,) in had}
+            connection.execute("REPLACE INTO settings VALUES (?, ?)", [_FORMER, to_json(former)])
             connection.execute("DELETE FROM labels WHERE encoder = ?", [encoder])
             taken = {name for (name,) in connection.execute("SELECT name FROM labels")}
             if name in taken and not numbered:

@@ -85,6 +85,9 @@ class Names(Protocol):
     def labels(self) -> Mapping[str, str]:
         """Spec, a single source -> name."""
 
+    def former(self) -> Mapping[str, str]:
+        """Name that one had before -> its spec."""
+
 
 NAMES: WeakSet[Names] = WeakSet()
 """Where `parse` looks up what is no source: whoever keeps names adds itself."""
@@ -325,6 +328,14 @@ def by_name(name: str) -> SourceSpec | None:
     return parse(specs.pop()).sources[0] if specs else None
 
 
+def _named_now(former: str) -> str:
+    """The name, or the spec, of what had another name before; empty if nothing had it."""
+    for one in list(NAMES):
+        if spec := one.former().get(former):
+            return one.labels().get(spec, spec)
+    return ""
+
+
 _SIGNS = "In a name + is written %2B, | %7C and ? %3F."
 
 
@@ -340,6 +351,8 @@ def _source(piece: str, spec: str) -> SourceSpec:
         )
     if kind not in SOURCES and (source := by_name(head.strip())):
         return source.with_options(**dict(_options(source.kind, tail, piece)))
+    if kind not in SOURCES and (now := _named_now(head.strip())):
+        raise UserError(f"'{head.strip()}' is named {now} now.", f"Write {now}.", code="unknown")
     if kind not in SOURCES:
         raise UserError(
             f"Unknown source '{piece}'" + (f" in '{spec}'." if piece != spec else "."),

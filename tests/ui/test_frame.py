@@ -314,3 +314,7 @@ def test_what_is_opened_is_a_place_to_come_back_to(visit, path, opened, names):
     assert address_of(page) == path
     page.evaluate("history.forward()")
     says(page.locator(opened), names[0])
+
+
+def test_an_encoder_that_is_not_listed_is_said_to_be_missing(visit):
+    says(visit.open("encoders?encoder=gone").get_by_role("alert"), "'gone'")

@@ -31,7 +31,7 @@ from theodolite.app.web.events import PageEvent
 from theodolite.app.web.parts import HIDE_PROGRESS, ONE_AT_A_TIME
 from theodolite.app.workspace import Workspace
 from theodolite.engine.encoders.facts import describe
-from theodolite.engine.encoders.spec import MODELS, TASK_DATA
+from theodolite.engine.encoders.spec import MODELS, TASK_DATA, parse
 from theodolite.engine.errors import UserError
 
 TITLE = "Encoders"
@@ -107,7 +107,8 @@ def build(workspace: Workspace) -> None:
     def load(request: gr.Request) -> Answer:
         many = len(service.names(workspace)) > MAX_UNSEARCHED
         named = address.first(request, "encoder")
-        return {**draw(choices.read(named) or named), find: gr.update(visible=many)}
+        drawn = {**draw(choices.read(named) or named), find: gr.update(visible=many)}
+        return drawn | {notice: _why_missing(workspace, named)}
 
     def act(event: PageEvent) -> Iterator[Answer]:
         name = event.id
@@ -133,6 +134,17 @@ def build(workspace: Workspace) -> None:
     on(listing.act, act, None, shown, notice, **HIDE_PROGRESS).then(None, js=TO_CARD)
     if not workspace.read_only:
         form.connect(shown, draw)
+
+
+def _why_missing(workspace: Workspace, named: str) -> str:
+    """What is wrong with an address that names an encoder which is not listed; empty if it is."""
+    if not named or (choices.read(named) or named) in service.names(workspace, rankers=True):
+        return ""
+    try:
+        parse(named)
+    except UserError as error:
+        return parts.problem(error)
+    return parts.problem(UserError(f"{named!r} is not in the list.", code="unknown"))
 
 
 class _Form:

@@ -300,6 +300,17 @@ def test_names_that_cannot_be(workspace: Workspace) -> None:
     assert workspace.store.encoders.labels() == {"dir:/b": "taken"}
 
 
+def test_a_former_name_says_what_it_is_now(workspace: Workspace) -> None:
+    """Until something else has it."""
+    for spec, name in (("dir:/a", "old"), ("dir:/a", "new"), ("dir:/b", "other")):
+        workspace.store.encoders.add(spec)
+        service.rename(workspace, spec, name)
+    with refused("unknown", "'old' is named new now"):
+        parse("old | normalise")
+    service.rename(workspace, "dir:/b", "old")
+    assert str(parse("old")) == "dir:/b"
+
+
 def test_what_is_shown_has_names_and_what_is_sent_back_specs(workspace: Workspace) -> None:
     """A longer path that begins with the same letters is another encoder."""
     workspace.store.encoders.add("dir:/a/b")
