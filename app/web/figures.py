@@ -271,11 +271,15 @@ def forest(intervals: Sequence[Interval], baseline: str) -> Figure:
                     "symbol": [shape if i.clear else f"{shape}-open" for i in mine],
                 },
                 customdata=[
-                    [plain(i.task), *map(formats.signed, (i.low, i.high)), plain(i.verdict)]
+                    [
+                        plain(i.task),
+                        *map(formats.signed, (i.delta, i.low, i.high)),
+                        plain(i.verdict),
+                    ]
                     for i in mine
                 ],
-                hovertemplate="%{customdata[0]}: %{x:+.2f}, 95 % interval %{customdata[1]} to "
-                "%{customdata[2]}<br>%{customdata[3]}<extra>" + plain(encoder) + "</extra>",
+                hovertemplate="%{customdata[0]}: %{customdata[1]}, 95 % interval %{customdata[2]} "
+                "to %{customdata[3]}<br>%{customdata[4]}<extra>" + plain(encoder) + "</extra>",
             )
         )
     y = axis(

@@ -157,10 +157,11 @@ class Thresholds(Answer):
                 f"Where the column of {asked.like} is empty, too few pairs lie above the cosine. "
                 "About 200 would do if half of them mean the same, and 50 if nearly all do."
             )
+        own = " Use labelled pairs of your own: theodolite encoders thresholds SPEC --on DATA."
         share = (
             f"Precision depends on how many pairs mean the same: {percent(self.same / self.n)} do "
             "here. Where you compare everything with everything, far fewer do, and precision is "
-            f"lower.{' Use labelled pairs of your own (--on).' * (asked.pairs == DEFAULT)}"
+            f"lower.{own * (asked.pairs == DEFAULT)}"
         )
         return [
             Finding(self.finding, about),
