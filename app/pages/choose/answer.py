@@ -544,6 +544,8 @@ def ratio(a: float | None, b: float | None) -> str:
 
 def prepare(workspace: Workspace, spec: ChooseSpec) -> ChooseSpec:
     """Add a file to the data sets."""
+    if not spec.data:  # as a path it would be the folder in which this runs
+        raise UserError("No data given.", "Give a file, or a data set's name.", code="missing")
     if base(spec.data) not in workspace.catalog.names():
         brought = data.bring(workspace, Path(spec.data), spec.columns)
         return replace(spec, data=brought, columns="")

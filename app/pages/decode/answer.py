@@ -275,7 +275,7 @@ def decode(
         )
 
     results: dict[str, list[DecodeResult]] = {}
-    for sentence in spec.sentences:
+    for sentence in spec.sentences or [""]:  # none is refused as an empty one is
         text = check_sentence(sentence)
         results[sentence] = _each(spec.encoders, round_trip)
         yield DecodeAnswer(spec, dict(results))

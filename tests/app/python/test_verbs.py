@@ -87,10 +87,15 @@ def test_a_training_shows_its_curves() -> None:
     assert Stepped.kind not in {row["kind"] for row in made.rows()}
 
 
-def test_nothing_given_is_refused_and_an_encoder_says_which_it_is() -> None:
+def test_nothing_given_is_refused_and_an_encoder_says_which_it_is(own: th.Workspace) -> None:
     """An answer of no rows would be taken for one."""
     encoder = th.load("random:8")
-    for ask in (lambda: th.evaluate([]), lambda: th.search("a dog", [], encoder)):
+    for ask in (
+        lambda: th.evaluate([]),
+        lambda: th.search("a dog", [], encoder),
+        lambda: th.decode([]),
+        lambda: th.choose(""),
+    ):
         with refused("missing"):
             ask()
     for spec in ("random:8", "random:8 | normalise", "random:8 + random:4"):
