@@ -33,8 +33,8 @@ MAX_SHOWN = 100
 MAX_QUERIES = 10
 MAX_CHARACTERS = 2000
 """Most characters of a query: addresses are limited."""
-MAX_TYPED = 2 * MAX_QUERIES * MAX_CHARACTERS
-"""Most characters that the box takes: more than may be asked, so that a refusal can count them."""
+MAX_TYPED = 2 * MAX_CHARACTERS
+"""Most characters that the box takes: all stand in the address, with which every call is made."""
 TABLE_10 = {
     "boat": "A man riding a small boat in a harbor.",
     "dog": "A dog runs on the green grass near a wooden fence.",
