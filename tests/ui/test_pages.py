@@ -92,7 +92,7 @@ CHOICES: dict[str, tuple[str, Change, str]] = {
         "method=sample",
     ),
     "distributions": (PAIR, tick("wordllama"), "encoder=wordllama"),
-    "encoders": ("", fill("spec", "random:16"), "random%3A16"),
+    "encoders": ("", fill("spec", "random:16"), "encoder=random%3A16"),  # it is added, and open
     "evaluate": (f"{PAIR}&task=StarterSTS", tick("All available"), "suite=all"),
     "geometry": (f"{PAIR}&data=starter-pairs&cut=2", tick("4 and above", MORE), "rule=from"),
     "interpolate": ("encoder=random:64&steps=5", tick("Great circle", MORE), "path=spherical"),
