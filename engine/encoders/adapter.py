@@ -14,8 +14,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from theodolite.engine.encoders.checkpoint import Checkpoint, json_file
+from theodolite.engine.encoders.checkpoint import Checkpoint
 from theodolite.engine.encoders.fingerprint import file_sha256
+from theodolite.engine.encoders.modules import json_file
 from theodolite.engine.errors import UserError, first_line
 
 CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"

@@ -8,7 +8,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from theodolite.engine.encoders.checkpoint import Checkpoint, every
+from theodolite.engine.encoders.checkpoint import Checkpoint
+from theodolite.engine.encoders.modules import every
 from theodolite.engine.encoders.pooling import MEANING
 from theodolite.engine.encoders.prompts import Prompts
 from theodolite.engine.encoders.spec import PROMPTS, TASK_DATA, SourceSpec
