@@ -110,23 +110,21 @@ class Worker:
 
     def _begin(self) -> None:
         """Claim the runs that wait and may begin, and have threads execute them."""
-        waiting = self._store.runs.waiting()
-        live = self._store.runs.list(LIVE, 10_000) if waiting else []
-        for run in waiting:
-            if self._made_for(run, live):
-                continue
+        for run in self._store.runs.waiting():
             queue, of = self._queue(run), (run["id"], run["attempt"])
             is_full = list(self._at_work.values()).count(queue) >= AT_ONCE[queue]
-            if not is_full and self._store.runs.claim(*of, self._slot):
+            if is_full or self._waits_for_another(run):
+                continue
+            if self._store.runs.claim(*of, self._slot):
                 self._at_work[of] = queue
                 self._threads[queue].submit(self._do, run)
 
-    def _made_for(self, run: RunRow, live: Sequence[RunRow]) -> bool:
+    def _waits_for_another(self, run: RunRow) -> bool:
         """Whether a run that was queued earlier is to make a folder that this one names."""
         names = to_json(run["spec"])
         return any(
             re.search(re.escape(to_json(folder)[1:-1]) + r"(?![\w.-])", names)
-            for earlier in live
+            for earlier in self._store.runs.list(LIVE, 10_000)
             if earlier["created"] < run["created"]
             for folder in self._makes(earlier)
         )
