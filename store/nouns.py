@@ -117,8 +117,8 @@ class Encoders(Table):
     def former(self) -> dict[str, str]:
         """Name that people gave before -> spec of what had it; none of a store that is gone."""
         with contextlib.suppress(StoreGone):
-            row = self._database.row("SELECT value FROM settings WHERE name = ?", [_FORMER])
-            return dict(row["value"]) if row else {}
+            former: dict[str, str] = Settings(self._database).get(_FORMER, {})
+            return former
         return {}
 
     def label(self, encoder: str, name: str, *, numbered: bool = False) -> None:
@@ -129,11 +129,9 @@ class Encoders(Table):
             name: as people write it.
             numbered: whether a name that another one has gets a number, instead of an error.
         """
-        former = self.former()
         with self._database.write() as connection:
-            had = connection.execute("SELECT name FROM labels WHERE encoder = ?", [encoder])
-            former |= {before: encoder for (before,) in had}
-            connection.execute("REPLACE INTO settings VALUES (?, ?)", [_FORMER, to_json(former)])
+            if before := self.labels().get(encoder):
+                Settings(self._database).set(_FORMER, self.former() | {before: encoder})
             connection.execute("DELETE FROM labels WHERE encoder = ?", [encoder])
             taken = {name for (name,) in connection.execute("SELECT name FROM labels")}
             if name in taken and not numbered:
