@@ -15,8 +15,8 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from theodolite.engine.datasets.dialect import ENDINGS, TREC, dialect_of
-from theodolite.engine.datasets.files import DatasetSource, read_as, shorten
+from theodolite.engine.datasets.dialect import ENDINGS, TREC, encoding_note
+from theodolite.engine.datasets.files import DatasetSource, shorten
 from theodolite.engine.datasets.formats import records
 from theodolite.engine.datasets.languages import codes, is_language
 from theodolite.engine.datasets.retrieval import Judged, assemble
@@ -240,8 +240,8 @@ def read(name: str, files: Mapping[str, Path | bytes], title: str) -> Retrieval:
         candidates or None,
     )
     texts = [file for file in (parts.corpus, parts.queries) if file]
-    notes = [read_as(file, dialect_of(files[file], file).encoding) for file in texts]
-    return replace(data, notes=(*filter(None, notes), *data.notes))
+    notes = filter(None, (encoding_note(files[file], file) for file in texts))
+    return replace(data, notes=(*notes, *data.notes))
 
 
 def _texts(

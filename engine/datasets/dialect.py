@@ -23,6 +23,7 @@ from theodolite.engine.datasets.files import (
     not_whole_gzip,
     open_binary,
     other_encoding,
+    read_as,
     refuse_other,
 )
 from theodolite.engine.datasets.limits import MAX_COLUMNS, MAX_ROW
@@ -160,6 +161,11 @@ def dialect_of(source: Path | bytes, filename: str) -> Dialect:
     if ending in (*JSON_LINES, ".json"):
         return Dialect(_json(text, whole, ending), encoding)
     return replace(_of_text(text, whole, ending), encoding=encoding)
+
+
+def encoding_note(source: Path | bytes, filename: str) -> str:
+    """Say in which encoding a file of text is read; empty for UTF-8."""
+    return read_as(filename, dialect_of(source, filename).encoding)
 
 
 @lru_cache(maxsize=1024)

@@ -144,7 +144,8 @@ def pack(
             _check_length(len(line))
             lines.setdefault(place, []).append(line)
             kinds[PurePosixPath(name.lower()).suffix] += 1
-            converted += [name] * is_told
+            if is_told:
+                converted.append(name)
         except _LeftOut as reason:
             without.setdefault(str(reason), []).append(name)
     lost = [f"{why}: {len(some):,} ({listed(some, 3)})." for why, some in without.items()]

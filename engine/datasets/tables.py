@@ -15,8 +15,8 @@ from typing import Any
 
 from theodolite.engine.datasets import archives
 from theodolite.engine.datasets.columns import PACKED, ROLES, guess, is_number, roles_of
-from theodolite.engine.datasets.dialect import TREC, dialect_of
-from theodolite.engine.datasets.files import listed, read_as
+from theodolite.engine.datasets.dialect import TREC, encoding_note
+from theodolite.engine.datasets.files import listed
 from theodolite.engine.datasets.formats import Table, TableRow, as_text, open_table
 from theodolite.engine.datasets.languages import is_language
 from theodolite.engine.datasets.parquet import Opaque
@@ -199,8 +199,7 @@ def _together(
                 code="mismatch",
             )
     problems = [f"{name}: {text}" for name, look in shown.items() for text in look.problems]
-    told = [read_as(name, dialect_of(files[name], name).encoding) for name in shown]
-    problems += filter(None, told)
+    problems += filter(None, (encoding_note(files[name], name) for name in shown))
     guesses = {role: c for role, c in first.guesses.items() if role != "split" or not others}
     folders = list(dict.fromkeys(name.rpartition("/")[0] for name in shown))
     if len(folders) > 1:

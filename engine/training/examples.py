@@ -31,8 +31,8 @@ import numpy as np
 from theodolite.engine.datasets import hub
 from theodolite.engine.datasets.catalog import Catalog
 from theodolite.engine.datasets.columns import guess, is_sentence
-from theodolite.engine.datasets.dialect import ENDINGS, dialect_of
-from theodolite.engine.datasets.files import listed, number, read_as, where
+from theodolite.engine.datasets.dialect import ENDINGS, dialect_of, encoding_note
+from theodolite.engine.datasets.files import listed, number, where
 from theodolite.engine.datasets.formats import Table, lines_of, open_table, text_of, whole_rows
 from theodolite.engine.datasets.parquet import Opaque
 from theodolite.engine.datasets.tables import Faults
@@ -103,7 +103,7 @@ def open_examples(
     else:
         path = expand(name)
         examples = _of_file(path, wanted, folder)
-        note = read_as(path.name, dialect_of(path, path.name).encoding)
+        note = encoding_note(path, path.name)
         examples = replace(examples, notes=(*[note] * bool(note), *examples.notes))
     if len(examples) < 2:
         raise _too_few(name, examples)
