@@ -23,7 +23,7 @@ import inspect
 import itertools
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from html import escape
 from types import SimpleNamespace
@@ -33,6 +33,7 @@ import gradio as gr
 from gradio.context import Context
 
 from theodolite.app.web import address, parts
+from theodolite.engine.errors import UserError
 from theodolite.store.errors import StoreGone
 
 Values = SimpleNamespace
@@ -40,6 +41,8 @@ Values = SimpleNamespace
 Answer = Mapping[Any, Any] | None
 """Component -> its new value or `gr.update(…)`; components not named stay as they are.
 None: nothing has happened, and the notice stays as well."""
+MAX_EVENT_TEXT = 5000
+_EVENT_HINT = "Load the page again, and press the button there."
 
 
 @dataclass(frozen=True)
@@ -134,6 +137,51 @@ class Controls(Mapping[str, Any]):
             inputs=list(kept.values()),
             js=address.writer([keys.get(name, name) for name in kept], defaults, limits),
         )
+
+
+class PageEvent(gr.EventData):
+    """The data of an event of our own HTML, for a handler in place of `gr.EventData`.
+
+    An event can be sent without its page: its data may lack fields that the page would send, or
+    have other types.
+
+    Reading a field that is missing, or of another type, raises a UserError.
+    """
+
+    @property
+    def act(self) -> str:
+        """The action."""
+        return self.text("act")
+
+    @property
+    def id(self) -> str:
+        """The id of the item it applies to."""
+        return self.text("id")
+
+    def text(self, name: str) -> str:
+        """A text field."""
+        value = self._value(name)
+        if not isinstance(value, str) or len(value) > MAX_EVENT_TEXT:
+            raise UserError(f"Invalid event field {name!r}.", _EVENT_HINT)
+        return value
+
+    def one_of(self, name: str, values: Container[str]) -> str:
+        """A text field that has one of these values."""
+        value = self.text(name)
+        if value not in values:
+            raise UserError(f"Invalid event field {name!r}.", _EVENT_HINT)
+        return value
+
+    def number(self, name: str) -> int:
+        """A non-negative integer field; a text of digits is accepted."""
+        value = self._value(name)
+        text = str(value) if isinstance(value, int | str) else ""
+        if not (text.isascii() and text.isdecimal() and len(text) <= 15):
+            raise UserError(f"Invalid event field {name!r}.", _EVENT_HINT)
+        return int(text)
+
+    def _value(self, name: str) -> Any:
+        return self._data.get(name) if isinstance(self._data, dict) else None
 
 
 def on(

@@ -21,8 +21,16 @@ from theodolite.app.published import Published
 from theodolite.app.surfaces import document
 from theodolite.app.surfaces.static import Static
 from theodolite.app.web import parts
-from theodolite.app.web.controls import Answer, Control, Controls, Values, on, on_open, poll
-from theodolite.app.web.events import PageEvent
+from theodolite.app.web.controls import (
+    Answer,
+    Control,
+    Controls,
+    PageEvent,
+    Values,
+    on,
+    on_open,
+    poll,
+)
 from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
 from theodolite.engine.mteb.results import ENDINGS

@@ -14,8 +14,7 @@ from theodolite.app.spec import parameters
 from theodolite.app.surfaces import web
 from theodolite.app.surfaces.static import Static
 from theodolite.app.web import address, parts
-from theodolite.app.web.controls import Answer, Control, Controls, Values, on, on_open
-from theodolite.app.web.events import PageEvent
+from theodolite.app.web.controls import Answer, Control, Controls, PageEvent, Values, on, on_open
 from theodolite.app.workspace import Workspace
 
 TITLE, PATH = "Fairness", "fair-play"

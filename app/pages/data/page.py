@@ -12,8 +12,7 @@ from theodolite.app.jobs.submit import queue
 from theodolite.app.pages.data import form, service, sets, suites
 from theodolite.app.pages.jobs.run_panel import RunPanel
 from theodolite.app.web import address, background_call, parts
-from theodolite.app.web.controls import Answer, Control, Controls, Values, on, on_open
-from theodolite.app.web.events import PageEvent
+from theodolite.app.web.controls import Answer, Control, Controls, PageEvent, Values, on, on_open
 from theodolite.app.workspace import Workspace
 
 TITLE = "Data"

@@ -26,8 +26,7 @@ from theodolite.app.pages.encoders import builder, choices, service
 from theodolite.app.pages.encoders.checks import AUDIT, COVERAGE, AuditSpec, CoverageSpec
 from theodolite.app.pages.encoders.thresholds import THRESHOLDS, ThresholdsSpec
 from theodolite.app.web import address, parts
-from theodolite.app.web.controls import Answer, Control, Controls, Values, on, on_load
-from theodolite.app.web.events import PageEvent
+from theodolite.app.web.controls import Answer, Control, Controls, PageEvent, Values, on, on_load
 from theodolite.app.web.parts import HIDE_PROGRESS, ONE_AT_A_TIME
 from theodolite.app.workspace import Workspace
 from theodolite.engine.encoders.facts import describe

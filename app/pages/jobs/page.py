@@ -10,8 +10,7 @@ from theodolite.app.components.actions import actions, button
 from theodolite.app.pages.jobs import service, views
 from theodolite.app.pages.jobs.workers import in_fleet
 from theodolite.app.web import address, parts, progress
-from theodolite.app.web.controls import Answer, on, on_load, poll
-from theodolite.app.web.events import PageEvent
+from theodolite.app.web.controls import Answer, PageEvent, on, on_load, poll
 from theodolite.app.workspace import Workspace
 from theodolite.store import forget
 from theodolite.store.run_rows import LIVE, RunRow

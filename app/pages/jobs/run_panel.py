@@ -15,8 +15,7 @@ import gradio as gr
 from theodolite.app.components.actions import actions
 from theodolite.app.pages.jobs import service, views
 from theodolite.app.web import address, background_call, parts
-from theodolite.app.web.controls import Answer, Controls, Values, on, on_open
-from theodolite.app.web.events import PageEvent
+from theodolite.app.web.controls import Answer, Controls, PageEvent, Values, on, on_open
 from theodolite.app.web.progress import card
 from theodolite.app.workspace import Workspace
 from theodolite.store.run_rows import LIVE, RunRow

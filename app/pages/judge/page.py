@@ -20,8 +20,7 @@ from theodolite.app.pages.judge.job import JudgeJob, ask_second, run_of, sent_by
 from theodolite.app.pages.judge.session import MAX_ENCODERS, MAX_NAME, JudgeSpec, Question
 from theodolite.app.report.button import report_button
 from theodolite.app.web import address, background_call, parts
-from theodolite.app.web.controls import Answer, Control, Controls, Values, on, on_open
-from theodolite.app.web.events import PageEvent
+from theodolite.app.web.controls import Answer, Control, Controls, PageEvent, Values, on, on_open
 from theodolite.app.web.parts import ALWAYS_LAST, ONE_AT_A_TIME
 from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError

@@ -13,8 +13,7 @@ from theodolite.app.published import Published
 from theodolite.app.surfaces import document
 from theodolite.app.surfaces.static import NoSpec, Static
 from theodolite.app.web import parts, progress
-from theodolite.app.web.controls import Answer, Control, Controls, on, on_load, poll
-from theodolite.app.web.events import PageEvent
+from theodolite.app.web.controls import Answer, Control, Controls, PageEvent, on, on_load, poll
 from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
 from theodolite.store.run_rows import LIVE

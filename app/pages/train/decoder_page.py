@@ -12,8 +12,7 @@ from theodolite.app.components.card import card as card_html
 from theodolite.app.pages.train.form import CLOSED, Form, Values
 from theodolite.app.pages.train.job import TrainDecoderJob
 from theodolite.app.web import address, parts
-from theodolite.app.web.controls import Answer, Control, on, on_load
-from theodolite.app.web.events import PageEvent
+from theodolite.app.web.controls import Answer, Control, PageEvent, on, on_load
 from theodolite.app.web.parts import HIDE_PROGRESS
 from theodolite.app.workspace import Workspace
 from theodolite.engine import encoders

@@ -28,8 +28,7 @@ from theodolite.app.report.button import report_button
 from theodolite.app.report.file import of_answer
 from theodolite.app.surfaces.static import Static
 from theodolite.app.web import address, parts
-from theodolite.app.web.controls import Answer, on, on_load, poll
-from theodolite.app.web.events import PageEvent
+from theodolite.app.web.controls import Answer, PageEvent, on, on_load, poll
 from theodolite.app.web.figures import style
 from theodolite.app.web.parts import HIDE_PROGRESS
 from theodolite.app.workspace import Workspace
