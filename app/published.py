@@ -1,11 +1,18 @@
-"""What is published of a store, and under which names."""
+"""What is published of a store, and under which names.
 
-from collections.abc import Mapping, Sequence
+A page that can be published has `PUBLISHED`, a `Static`. What is shown is what its question answers
+in a store of the published results alone.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
 from typing import Any
 
+from theodolite.app.blocks import Block
+from theodolite.app.question import Question
+from theodolite.app.spec import Spec, read_query
 from theodolite.app.workspace import Workspace
 from theodolite.store.hashing import hash_of
 
@@ -82,6 +89,47 @@ class Published(Choice):
     def keep(self, kind: str, key: str, answer: Mapping[str, Any]) -> None:
         """Store an answer in the published workspace, for `kept`."""
         self.workspace.store.derived.put(hash_of(kind, key), kind, self.renamed(answer))
+
+
+@dataclass(frozen=True)
+class NoSpec(Spec):
+    """Of a page that is asked for nothing."""
+
+
+@dataclass(frozen=True)
+class Static:
+    """What a page shows when it is published.
+
+    Attributes:
+        question: that it answers; None if it is asked for nothing.
+        views: yields (label, spec) of each answer to publish where no address is given.
+        carry: copies what the answers need into the published store, under published names.
+        blocks: what is shown of a spec; None for the blocks of its answer.
+        all_encoders: whether an address without encoders means all.
+        asked: fields that can be asked anew on the page, and so are not told above its answer.
+    """
+
+    question: Question[Any, Any] | None
+    views: Callable[[Published], Iterable[tuple[str, Any]]]
+    carry: Callable[[Published], None] | None = None
+    blocks: Callable[[Workspace, Any], Sequence[Block]] | None = None
+    all_encoders: bool = False
+    asked: Collection[str] = ()
+
+    def at(self, published: Published, address: Query) -> Spec:
+        """The spec of an address, which is of the published encoders if it names none."""
+        if not any(name == "encoder" for name, _ in address):
+            address += tuple(("encoder", name) for name in published.encoders.values())
+        spec: Spec = read_query(self.question.spec if self.question else NoSpec, address)
+        return spec
+
+    def answer(self, workspace: Workspace, spec: Spec) -> Sequence[Block]:
+        """What is shown of a spec; nothing is started for it."""
+        if self.blocks is not None:
+            return self.blocks(workspace, spec)
+        return (
+            self.question.last(workspace, spec, lambda job: False).blocks() if self.question else []
+        )
 
 
 def hashed_name(name: str, *parts: bytes) -> str:

@@ -15,11 +15,10 @@ from theodolite.app.jobs.submit import queue
 from theodolite.app.pages.data import choices as collections
 from theodolite.app.pages.encoders import choices
 from theodolite.app.pages.jobs.run_panel import NOTHING, Named, RunPanel
-from theodolite.app.published import Published
+from theodolite.app.published import Published, Static
 from theodolite.app.question import Answer, Question, Working
 from theodolite.app.report.button import report_button
 from theodolite.app.spec import Spec, parameters
-from theodolite.app.surfaces.static import Static
 from theodolite.app.web import address, background_call, parts
 from theodolite.app.web.controls import Controls, Values
 from theodolite.app.workspace import Workspace

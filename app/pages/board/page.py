@@ -17,9 +17,8 @@ from theodolite.app.pages.board.standings import FILTERS, LANGUAGES, TYPES, Boar
 from theodolite.app.pages.encoders.choices import read
 from theodolite.app.pages.evaluate.job import waiting
 from theodolite.app.pages.layout import AWAITED, fill
-from theodolite.app.published import Published
+from theodolite.app.published import Published, Static
 from theodolite.app.surfaces import document
-from theodolite.app.surfaces.static import Static
 from theodolite.app.web import parts
 from theodolite.app.web.controls import (
     Answer,

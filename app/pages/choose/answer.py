@@ -28,11 +28,10 @@ from theodolite.app.pages.choose import data, improve, setups, sheet as sheets, 
 from theodolite.app.pages.choose.candidates import ChooseSpec
 from theodolite.app.pages.choose.sheet import ChooseJob, Sheet
 from theodolite.app.pages.encoders.service import names
-from theodolite.app.published import Published
+from theodolite.app.published import Published, Static
 from theodolite.app.question import Answer, Do, Question
 from theodolite.app.report.markdown import of_blocks
 from theodolite.app.spec import query
-from theodolite.app.surfaces.static import Static
 from theodolite.app.web.figures import axis, draw, scatter
 from theodolite.app.web.theme import SERIES
 from theodolite.app.workspace import Workspace

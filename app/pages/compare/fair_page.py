@@ -9,10 +9,9 @@ from theodolite.app.pages.compare.evidence import MAX_ENCODERS, FairSpec
 from theodolite.app.pages.compare.fairness import FAIR, Fairness, evaluate
 from theodolite.app.pages.encoders import choices, service as encoders
 from theodolite.app.pages.jobs.run_panel import RunPanel
-from theodolite.app.published import Published
+from theodolite.app.published import Published, Static
 from theodolite.app.spec import parameters
 from theodolite.app.surfaces import web
-from theodolite.app.surfaces.static import Static
 from theodolite.app.web import address, parts
 from theodolite.app.web.controls import Answer, Control, Controls, PageEvent, Values, on, on_open
 from theodolite.app.workspace import Workspace

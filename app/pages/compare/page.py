@@ -23,13 +23,12 @@ from theodolite.app.pages.compare.caveats import references
 from theodolite.app.pages.encoders import choices
 from theodolite.app.pages.encoders.service import STARTERS
 from theodolite.app.pages.layout import AWAITED
-from theodolite.app.published import Published
+from theodolite.app.published import Published, Static
 from theodolite.app.report.button import report_button
 from theodolite.app.report.file import of_answer
 from theodolite.app.results import has_score
 from theodolite.app.significance import is_measuring
 from theodolite.app.surfaces import web
-from theodolite.app.surfaces.static import Static
 from theodolite.app.web import address, parts
 from theodolite.app.web.controls import Answer, Control, Controls, Values, on, on_open, poll
 from theodolite.app.workspace import Workspace

@@ -27,10 +27,9 @@ from theodolite.app.pages.encoders import choices
 from theodolite.app.pages.encoders.service import STARTERS
 from theodolite.app.pages.layout import Page
 from theodolite.app.pages.search import service as search
-from theodolite.app.published import Published
+from theodolite.app.published import Published, Static
 from theodolite.app.spec import parameters
 from theodolite.app.surfaces import web
-from theodolite.app.surfaces.static import Static
 from theodolite.app.web import address, background_call, parts
 from theodolite.app.web.controls import Answer, Control, Controls, Values, on, on_load, shape
 from theodolite.app.workspace import Workspace

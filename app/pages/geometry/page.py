@@ -14,11 +14,10 @@ from theodolite.app.pages.geometry.answer import RULES, DistributionsSpec, Geome
 from theodolite.app.pages.geometry.sections import default_label, read
 from theodolite.app.pages.jobs.run_panel import NOTHING
 from theodolite.app.pages.layout import Load, Page, ask
-from theodolite.app.published import Published
+from theodolite.app.published import Published, Static
 from theodolite.app.question import Question
 from theodolite.app.spec import parameters
 from theodolite.app.surfaces import web
-from theodolite.app.surfaces.static import Static
 from theodolite.app.web import parts
 from theodolite.app.web.controls import Controls, Values
 from theodolite.app.workspace import Workspace

@@ -28,10 +28,9 @@ from theodolite.app.components.chart import drawing
 from theodolite.app.examples import shipped
 from theodolite.app.pages.judge import export
 from theodolite.app.pages.judge.session import MARKS, Session, open_session
-from theodolite.app.published import Published, kept
+from theodolite.app.published import Published, Static, kept
 from theodolite.app.question import Answer, Do, Question
 from theodolite.app.spec import Field, Spec
-from theodolite.app.surfaces.static import Static
 from theodolite.app.web.figures import axis, clear_colour, draw, scatter
 from theodolite.app.web.theme import SERIES
 from theodolite.app.workspace import Workspace

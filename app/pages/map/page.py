@@ -15,9 +15,8 @@ from theodolite.app.pages.map import service
 from theodolite.app.pages.map.answer import MAP
 from theodolite.app.pages.map.job import MapSpec
 from theodolite.app.pages.map.service import NAMES
-from theodolite.app.published import Published
+from theodolite.app.published import Published, Static
 from theodolite.app.spec import parameters
-from theodolite.app.surfaces.static import Static
 from theodolite.app.web import parts
 from theodolite.app.web.controls import Controls, shape
 from theodolite.app.workspace import Workspace

@@ -9,9 +9,8 @@ import theodolite.app.surfaces.web as web
 from theodolite.app.blocks import Block, Component
 from theodolite.app.components.heatmap import grid, heatmap, results
 from theodolite.app.pages.overview import answer
-from theodolite.app.published import Published
+from theodolite.app.published import NoSpec, Published, Static
 from theodolite.app.surfaces import document
-from theodolite.app.surfaces.static import NoSpec, Static
 from theodolite.app.web import parts, progress
 from theodolite.app.web.controls import Answer, Control, Controls, PageEvent, on, on_load, poll
 from theodolite.app.workspace import Workspace

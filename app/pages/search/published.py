@@ -17,8 +17,7 @@ import numpy as np
 from theodolite.app import formats
 from theodolite.app.blocks import Block, Component
 from theodolite.app.pages.search.answer import SEARCH, SearchSpec
-from theodolite.app.published import Published, hashed_name
-from theodolite.app.surfaces.static import Static
+from theodolite.app.published import Published, Static, hashed_name
 from theodolite.app.text_files import PER_FILE, texts_of
 from theodolite.app.web.theme import SERIES
 from theodolite.app.workspace import Workspace

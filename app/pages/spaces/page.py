@@ -15,9 +15,8 @@ from theodolite.app.pages.layout import ask, fill
 from theodolite.app.pages.map import service as maps
 from theodolite.app.pages.spaces.answer import SPACES
 from theodolite.app.pages.spaces.job import METHODS, SpacesSpec
-from theodolite.app.published import Published
+from theodolite.app.published import Published, Static
 from theodolite.app.spec import parameters
-from theodolite.app.surfaces.static import Static
 from theodolite.app.web import parts
 from theodolite.app.web.controls import Controls, Values
 from theodolite.app.workspace import Workspace

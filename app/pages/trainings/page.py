@@ -23,10 +23,9 @@ from theodolite.app.pages.trainings.answer import (
     uses,
 )
 from theodolite.app.pages.trainings.service import Course, TrainingRun
-from theodolite.app.published import Published, kept
+from theodolite.app.published import Published, Static, kept
 from theodolite.app.report.button import report_button
 from theodolite.app.report.file import of_answer
-from theodolite.app.surfaces.static import Static
 from theodolite.app.web import address, parts
 from theodolite.app.web.controls import Answer, PageEvent, on, on_load, poll
 from theodolite.app.web.figures import style
