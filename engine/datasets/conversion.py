@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from theodolite.engine.datasets.dialect import ENDINGS
-from theodolite.engine.datasets.files import listed, other_encoding, read_as
+from theodolite.engine.datasets.files import listed, other_encoding, pieces, read_as
 from theodolite.engine.datasets.limits import MAX_BYTES, MAX_ROWS, too_large, too_many_rows
 from theodolite.engine.errors import UserError
 
@@ -49,7 +49,7 @@ def convert(file: Path, folder: Path, sheet: str = "") -> Converted:
     if ending not in ENDINGS or ending == ".parquet":
         return Converted(file)
     with file.open("rb") as raw:
-        encoding = other_encoding(raw)
+        encoding = other_encoding(pieces(raw))
     if encoding is None:
         return Converted(file)
     target = folder / file.name

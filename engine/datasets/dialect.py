@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
+from typing import IO
 
 from theodolite.engine.datasets.columns import has_header, is_number, is_probing, known_name
 from theodolite.engine.datasets.files import (
@@ -23,10 +24,11 @@ from theodolite.engine.datasets.files import (
     not_whole_gzip,
     open_binary,
     other_encoding,
+    pieces,
     read_as,
     refuse_other,
 )
-from theodolite.engine.datasets.limits import MAX_COLUMNS, MAX_ROW
+from theodolite.engine.datasets.limits import MAX_COLUMNS, MAX_ROW, Unpacking
 from theodolite.engine.errors import UserError
 from theodolite.engine.filetypes import LFS, advice_for, is_pointer, kind_of
 from theodolite.engine.stamps import Stamp, of_file
@@ -148,12 +150,16 @@ def dialect_of(source: Path | bytes, filename: str) -> Dialect:
     try:
         with open_binary(source, packed) as raw:
             head = raw.read(_SAMPLE + 1)
+        refuse_other(head, filename)
+        encoding = other_encoding([head]) or encoding_of(head)
+        if len(head) > _SAMPLE and head.isascii():
+            encoding = (
+                _kept_encoding(source, filename, of_file(source))
+                if isinstance(source, Path)
+                else _later_encoding(source, filename)
+            )
     except BROKEN_GZIP as error:
         raise not_whole_gzip(filename, error) from error
-    refuse_other(head, filename)
-    encoding = other_encoding(io.BytesIO(head)) or encoding_of(head)
-    if isinstance(source, Path) and not packed and len(head) > _SAMPLE and head.isascii():
-        encoding = _later_encoding(source, of_file(source))
     text = head[:_SAMPLE].decode("utf-8-sig" if encoding == "utf-8" else encoding, "replace")
     whole = len(head) <= _SAMPLE
     if not whole and (last := text.rfind("\n") + 1):
@@ -168,11 +174,23 @@ def encoding_note(source: Path | bytes, filename: str) -> str:
     return read_as(filename, dialect_of(source, filename).encoding)
 
 
+def _later_encoding(source: Path | bytes, filename: str) -> str:
+    """The encoding of a file that begins in ASCII, by all of it."""
+    unpacking = Unpacking(filename, source)
+
+    def counted(raw: IO[bytes]) -> Iterator[bytes]:
+        for piece in pieces(raw):
+            unpacking.add(len(piece))
+            yield piece
+
+    with open_binary(source, ending_of(filename)[1]) as raw:
+        return other_encoding(counted(raw)) or "utf-8"
+
+
 @lru_cache(maxsize=1024)
-def _later_encoding(path: Path, stamp: Stamp) -> str:
-    """The encoding of a file that begins in ASCII; `stamp` invalidates the cache."""
-    with path.open("rb") as raw:
-        return other_encoding(raw) or "utf-8"
+def _kept_encoding(path: Path, filename: str, stamp: Stamp) -> str:
+    """`stamp` invalidates the cache."""
+    return _later_encoding(path, filename)
 
 
 def _json(text: str, whole: bool, ending: str) -> str:

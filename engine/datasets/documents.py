@@ -209,7 +209,7 @@ def _decode(raw: bytes, name: str, declared: re.Match[bytes] | None) -> tuple[st
         encoding = encoding_of(raw[:4])
         text = raw.decode("utf-8-sig" if encoding == "utf-8" else encoding)
     except UnicodeDecodeError:
-        told = declared[1].decode("ascii") if declared else other_encoding(io.BytesIO(raw))
+        told = declared[1].decode("ascii") if declared else other_encoding([raw])
         try:
             text = raw.decode(told or "utf-8")
         except (UnicodeDecodeError, LookupError):

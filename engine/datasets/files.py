@@ -174,15 +174,23 @@ def encoding_of(start: bytes) -> str:
     return next((name for mark, name in marks.items() if start.startswith(mark)), "utf-8")
 
 
-def other_encoding(raw: IO[bytes]) -> str | None:
+def pieces(raw: IO[bytes]) -> Iterator[bytes]:
+    """Yield a stream in pieces, as `other_encoding` takes them."""
+    yield from iter(partial(raw.read, _CHECKED), b"")
+
+
+def other_encoding(text: Iterable[bytes]) -> str | None:
     """Return the encoding of a text, if it is certain to be other than UTF-8 and without a mark.
 
     It may be Windows-1252, of which Latin-1 is a part, or UTF-16; text of other scripts may be in
     any of dozens. Where letters of UTF-8 stand before the first fault, that is damage.
+
+    Args:
+        text: its bytes, in pieces.
     """
     decoder = codecs.getincrementaldecoder("utf-8")()
     start, has_nul, has_letters = b"", False, False
-    while piece := raw.read(_CHECKED):
+    for piece in text:
         start, has_nul = start or piece, has_nul or b"\0" in piece
         try:
             has_letters = has_letters or not decoder.decode(piece).isascii()

@@ -300,12 +300,25 @@ def _prompt_texts(own: Mapping[str, str], spec: SourceSpec) -> dict[str, str]:
     return {name: own.get(text, text) for name, text in given.items() if text is not None}
 
 
+class _NotHere(Exception):
+    """A model, or the base of an adapter, is not downloaded yet."""
+
+
 def _here(spec: SourceSpec) -> Checkpoint | None:
-    """The folder of a model; None for one that is not downloaded yet."""
+    """The folder of a model; None for one that is not downloaded yet, or whose base is not."""
     if spec.kind != "hf":
         return checkpoint_at(spec)
-    folder = cached(spec.value, spec.option("revision"))
-    return None if folder is None else Checkpoint(folder, spec.value)
+    try:
+        return checkpoint_at(spec, _downloaded)
+    except _NotHere:
+        return None
+
+
+def _downloaded(model: str, revision: str | None) -> Path:
+    folder = cached(model, revision)
+    if folder is None:
+        raise _NotHere
+    return folder
 
 
 def _sum(values: list[int | None]) -> int | None:

@@ -1,6 +1,6 @@
 """From a spec to an encoder. What needs torch is imported only when it is used."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from weakref import WeakValueDictionary
 
@@ -246,14 +246,21 @@ def _model(
     )
 
 
-def checkpoint_at(spec: SourceSpec) -> Checkpoint:
-    """The folder of a source that is a model, downloaded if need be; an adapter with its base."""
-    return whole(_folder_of(spec), lambda base: _folder_of(parse(base).sources[0]))
+def checkpoint_at(
+    spec: SourceSpec, fetch: Callable[[str, str | None], Path] = download
+) -> Checkpoint:
+    """The folder of a source that is a model; an adapter with its base.
+
+    Args:
+        spec: of the source.
+        fetch: gives the folder of a model of the hub, see `download`.
+    """
+    return whole(_folder_of(spec, fetch), lambda base: _folder_of(parse(base).sources[0], fetch))
 
 
-def _folder_of(spec: SourceSpec) -> Checkpoint:
+def _folder_of(spec: SourceSpec, fetch: Callable[[str, str | None], Path]) -> Checkpoint:
     if spec.kind == "minilm":
         return Checkpoint(verified_folder(MINILM, MINILM_FILES), "minilm")
     if spec.kind == "dir":
         return Checkpoint(Path(spec.value), spec.value)
-    return Checkpoint(download(spec.value, spec.option("revision")), spec.value)
+    return Checkpoint(fetch(spec.value, spec.option("revision")), spec.value)

@@ -170,10 +170,25 @@ def _bound(part: Transformer, wanted: int | None, label: str) -> None:
     limits = [n for n in (wanted or stated, most) if n is not None]
     if limits and min(limits) != stated:
         part.max_seq_length = min(limits)
+    expansion = part.query_expansion
+    if expansion and most is not None:
+        part.query_expansion = {**expansion, "length": min(expansion["length"], most)}
     for name in ("query_length", "document_length"):
         own = getattr(part, name, None)
         if own is not None and limits:
             setattr(part, name, min(own, *limits))
+
+
+def _limit(part: Transformer, task: str | None) -> int:
+    """Where a transformer cuts texts of a task: some models fill their queries up to a length."""
+    own = getattr(part, f"{task}_length", None)
+    limit = min(n for n in (own, part.max_seq_length, NO_LIMIT) if n is not None)
+    expansion = part.query_expansion if task == "query" else None
+    if not expansion:
+        return limit
+    if expansion["strategy"] == "fixed":
+        return int(expansion["length"])
+    return limit if own is None else max(own, expansion["length"])
 
 
 def _watch(part: Transformer, cut: dict[int, int]) -> None:
@@ -196,8 +211,7 @@ def _watch(part: Transformer, cut: dict[int, int]) -> None:
         if mask is not None and not mask.shape[1]:
             mask = features["attention_mask"] = mask.new_zeros((len(mask), 1))
             features["input_ids"] = mask + part.tokenizer.pad_token_id
-        own = getattr(part, f"{options.get('task')}_length", None)
-        limit = min(n for n in (own, part.max_seq_length, NO_LIMIT) if n is not None)
+        limit = _limit(part, options.get("task"))
         if mask is not None and mask.shape[1] >= limit:
             full = (mask.sum(1) >= limit).tolist()
             texts = [(prompt or "") + text for text, at in zip(inputs, full, strict=True) if at]

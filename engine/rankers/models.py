@@ -16,6 +16,7 @@ from theodolite.engine.encoders.base import VectorCache, sentence_key
 from theodolite.engine.encoders.fingerprint import fingerprint
 from theodolite.engine.encoders.float32 import exact_float32
 from theodolite.engine.encoders.loading import checkpoint_at
+from theodolite.engine.encoders.probe import refusal
 from theodolite.engine.encoders.sentence_transformer import hashes, read
 from theodolite.engine.encoders.source import clean, slices
 from theodolite.engine.encoders.spec import SourceSpec
@@ -73,7 +74,10 @@ class Model:
         """Call a method of the model."""
         loaded = self._weights.get(lambda: read(self.checkpoint, *self._read, self._class))
         with self._weights.lock, exact_float32():
-            return getattr(loaded.model, method)(*given, **options)
+            try:
+                return getattr(loaded.model, method)(*given, **options)
+            except Exception as error:  # its modules raise every kind
+                raise refusal(error, self.checkpoint.label) from error
 
 
 class Scorer(Model):

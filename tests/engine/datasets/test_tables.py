@@ -172,13 +172,16 @@ def test_a_file_without_header() -> None:
     assert (look.columns, "first line" in look.problems[0]) == (("singular", "plural"), True)
 
 
-def test_a_late_letter_tells_the_encoding(tmp_path: Path) -> None:
-    """Beyond what is looked at of a file; told anew when the file changes."""
-    file = tmp_path / "x.txt"
+@pytest.mark.parametrize("name", ["x.txt", "x.txt.gz"])
+def test_a_late_letter_tells_the_encoding(name: str, tmp_path: Path) -> None:
+    """Beyond what is looked at of a file; told anew when the file changes, and of bytes too."""
+    file = tmp_path / name
     for letter in ("ö", "é"):
-        file.write_text("A plain sentence.\n" * 100_000 + f"{letter}\n", "cp1252")
-        *_, (_, last) = open_table(file, file.name).rows
-        assert last == [letter]
+        raw = ("A plain sentence.\n" * 100_000 + f"{letter}\n").encode("cp1252")
+        file.write_bytes(gzip.compress(raw, 0) if name.endswith(".gz") else raw)
+        for source in (file, file.read_bytes()):
+            *_, (_, last) = open_table(source, name).rows
+            assert last == [letter]
 
 
 def test_repeated_names_are_numbered_and_said() -> None:

@@ -14,7 +14,9 @@ from tests.engine.encoders.folders import Folders
 from tests.engine.encoders.models import close, edit_config
 from tests.errors import refused
 from tests.fakes.runs import TinyCatalog, tiny_base, tiny_run, tiny_spec
-from theodolite.engine.encoders import load
+from theodolite.engine.encoders import describe, load
+from theodolite.engine.encoders.facts import LATER
+from theodolite.engine.encoders.hub import download
 from theodolite.engine.threads import one_torch_thread
 from theodolite.engine.train import train
 
@@ -108,6 +110,21 @@ def test_what_is_no_adapter_of_its_base_is_refused(tmp_path, base, damage, code,
     damage(tmp_path / "adapter")
     with refused(code, named):
         load(f"dir:{tmp_path / 'adapter'}").encode(TEXTS)
+
+
+def test_a_downloaded_adapter_is_here_once_its_base_is(tmp_path, base, served):
+    """Nothing is downloaded to tell so."""
+    adapter(base, tmp_path / "hub/models/owner/adapter")
+    _edit(tmp_path / "hub/models/owner/adapter", base_model_name_or_path="owner/base")
+    shutil.copytree(base, tmp_path / "hub/models/owner/base")
+    told = describe("hf:owner/adapter")
+    assert (told["available"], told["problem"]) == (False, LATER)
+    download("owner/adapter")
+    told = describe("hf:owner/adapter")
+    assert (told["available"], told["problem"]) == (False, LATER)
+    download("owner/base")
+    told = describe("hf:owner/adapter")
+    assert (told["available"], told["dim"]) == (True, load("hf:owner/adapter").dim)
 
 
 def test_a_base_beside_the_adapter_is_found(tmp_path, base):

@@ -1,5 +1,6 @@
 """Rankers against other implementations: mteb's, sentence-transformers', transformers' states."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -210,6 +211,32 @@ def test_splade_and_colbert_score_as_sentence_transformers(
             assert scores == pytest.approx(theirs[i][at], abs=1e-5)
         (some, _), (none, _) = index.search(queries, 100, [np.array([4, 2]), np.empty(0, int)])
         assert (set(some), len(none)) == ({2, 4}, 0) and index.bytes > 0
+
+
+@pytest.mark.parametrize(
+    ("settings", "length"),
+    [
+        ({"query_length": 99}, 24),
+        ({"query_expansion": {"strategy": "fixed", "length": 99}}, 24),
+        ({"query_expansion": {"strategy": "min", "length": 99}}, 24),
+        ({"query_expansion": {"strategy": "fixed", "length": 8}}, 8),
+        ({"query_expansion": {"strategy": "min", "length": 8}}, 24),
+        ({"query_length": 9, "query_expansion": {"strategy": "min", "length": 8}}, 9),
+    ],
+)
+def test_colbert_queries_end_where_the_positions_of_its_model_do(
+    settings: dict[str, Any], length: int, tmp_path: Path
+) -> None:
+    """Where the library fails; else they are as long as it makes them. What is cut is counted."""
+    folder = _late(Folders(tmp_path), "late")
+    file = folder / "sentence_bert_config.json"
+    expansion = settings.get("query_expansion")
+    own = settings | ({"query_expansion": {**expansion, "token": "cat"}} if expansion else {})
+    file.write_text(json.dumps(json.loads(file.read_text()) | own))
+    ranker: Any = rankers.load(f"colbert:dir:{folder}")
+    (made,) = ranker.queries(["dog " * 40])
+    assert len(made) == length
+    assert ranker.warnings == (f"1 text was cut to {length} tokens.",)
 
 
 def test_models_of_another_kind_are_refused(folders: Folders, cross: Path) -> None:
