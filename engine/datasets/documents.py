@@ -13,7 +13,7 @@ import posixpath
 import re
 import zipfile
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -102,11 +102,22 @@ def labels_of(names: Sequence[str]) -> dict[str, tuple[str, str]]:
     if any(splits.values()):  # lists and counts stand above the folders of labels
         inside = {name: of for name, of in inside.items() if of[1:]}
         paths = {n: p for n, p in paths.items() if n in inside or p.suffix.lower() in _PROSE}
+    else:
+        folders = {of[0] for of in inside.values() if of} | {_UNLABELLED}
+        inside = {n: of for n, of in inside.items() if of or not _lists(paths[n], folders)}
+        paths = {name: paths[name] for name in inside}
     counts = Counter(of[-1] for name, of in inside.items() if len(of) == 1 + bool(splits[name]))
     plain = all(path.suffix in ("", ".txt") for path in paths.values())
     if not plain or counts.total() < len(paths) or min(counts.values(), default=0) < _OF_EACH:
         return {}
     return {name: (splits[name], of[-1]) for name, of in inside.items()} if len(counts) > 1 else {}
+
+
+def _lists(path: PurePosixPath, folders: Collection[str]) -> bool:
+    """Whether a file beside folders of labels is no text, but about those in them."""
+    kind = path.suffix.lower()
+    named = any(word in folders for word in re.split(r"[-_.]", path.stem))
+    return named if kind in ("", ".txt") else kind not in (*_PROSE, *ENDINGS)
 
 
 def is_judged(name: str) -> bool:

@@ -181,6 +181,8 @@ def test_documents_are_told_from_tables(names: list[str], chosen: list[str]) -> 
         (["/a", "../b"], list("12345"), set()),
         # As IMDb's reviews: some without a label, and lists above the folders.
         (["a", "b", "unsup"], list("12345"), {("", "a"), ("", "b")}),
+        (["a", "b", "."], [f"{n}_a.txt" for n in range(5)], {("", "a"), ("", "b")}),
+        (["a", "b", "."], [f"{n}.txt" for n in range(5)], set()),
         (["test/a", "train", "train/b", "."], list("12345"), {("test", "a"), ("train", "b")}),
     ],
 )
