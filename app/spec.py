@@ -28,6 +28,7 @@ from typing import (
 )
 
 from theodolite.engine.errors import UserError
+from theodolite.engine.given import text
 from theodolite.engine.rankers.spec import parse
 
 S = TypeVar("S", bound="Spec")
@@ -156,12 +157,10 @@ class Parameter:
                 code="unknown",
             )
         if self.type is str:
-            value = str(value) if isinstance(value, Path) else value
-            if not isinstance(value, str):
-                raise UserError(
-                    f"{label} is of type {type(value).__name__}.", "Give a text.", code="wrong-kind"
-                )
-            if field.names == "encoder":
+            is_name = field.names == "encoder"
+            given = str(value) if isinstance(value, Path) else value
+            value = text(given, label, _GIVE_SPEC if is_name else "")
+            if is_name:
                 with contextlib.suppress(UserError):  # its use says what is wrong
                     value = str(parse(value))
             return value
@@ -220,6 +219,7 @@ Tasks = Annotated[
     Field("Tasks", "Task or suite; default: evaluated tasks.", key="task", flags=("--tasks",)),
 ]
 """The tasks that a question is about."""
+_GIVE_SPEC = 'Give its spec, such as "minilm": evaluate and search alone take encoders as objects.'
 _KNOWN: dict[type, tuple[Parameter, ...]] = {}
 
 

@@ -111,6 +111,9 @@ class Workspace:
         self._loaded: Recent[tuple[str, object], Encoder | Ranker] = Recent(IN_MEMORY)
         NAMES.add(self.store.encoders)
 
+    def __repr__(self) -> str:
+        return f"<workspace {str(self.store.folder)!r}, data {str(self.catalog.root)!r}>"
+
     @cached_property
     def shipped(self) -> Workspace:
         """The results that ship, with the data and the encoders of this workspace."""

@@ -101,6 +101,9 @@ class Ranker(ABC):
     parts: Sequence[Any] = ()
     dim = 0
 
+    def __repr__(self) -> str:
+        return f"<ranker {self.name!r}>"
+
     @property
     def warnings(self) -> tuple[str, ...]:
         """Those of its parts."""

@@ -106,7 +106,7 @@ def test_values_come_in_their_types_whoever_gives_them() -> None:
         ({"k": 2.5}, "invalid", ("Top k", "2.5")),
         ({"share": "x"}, "invalid", ("Share", "'x'")),
         ({"by": "c"}, "unknown", ("By", "'c'", "a, b")),
-        ({"name": 3}, "wrong-kind", ("Name", "int")),
+        ({"name": 3}, "invalid", ("Name", "int")),
     ],
 )
 def test_what_a_value_may_not_be_is_said_by_its_label(

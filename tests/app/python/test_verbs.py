@@ -13,6 +13,7 @@ from tests.errors import refused
 from tests.fakes.reported import body, unpacked
 from tests.fakes.results import invent_all
 from theodolite.app.python.verbs import Training
+from theodolite.engine import rankers
 from theodolite.engine.errors import UserError
 from theodolite.engine.training.events import Evaluated, Finished, Stepped
 
@@ -43,6 +44,14 @@ def test_what_is_named_is_kept_and_what_is_given_is_not(own: th.Workspace) -> No
     table = named.to_pandas()
     assert table.loc[0, "score"] == given[0].main.score and len(table) == len(named) == 1
     assert "StarterSTS" in body(seen(named._repr_html_()))
+
+
+def test_an_encoder_as_an_object_is_no_name(own: th.Workspace) -> None:
+    """Where the store's results are compared; a program that prints one sees which it is."""
+    with refused("invalid", "<encoder 'random:16'>", "minilm", "evaluate and search"):
+        th.compare(["minilm", th.load("random:16")])
+    assert str(own.store.folder) in repr(own)
+    assert repr(rankers.load("bm25")) == "<ranker 'bm25'>"
 
 
 def test_a_comparison_is_the_pages_and_a_table(own: th.Workspace) -> None:
