@@ -32,6 +32,7 @@ def button(
     about: str,
     param: tuple[str, str] | None = None,
     kind: str = "",
+    keys: str = "",
 ) -> str:
     """A button for `actions`.
 
@@ -42,10 +43,15 @@ def button(
         about: accessible name, which makes sense without the button's context.
         param: (name, value) to write to the address: what is opened is a place to come Back to.
         kind: `link` to style the button as a link.
+        keys: that press it, with spaces between; the first is shown.
     """
     css = "t-link" if kind == "link" else "t-button t-small-button"
     extra = f' data-param="{escape(param[0])}" data-value="{escape(param[1])}"' if param else ""
+    key = ""
+    if keys:
+        extra += f' data-keys="{escape(keys)}"'
+        key = f"<kbd>{escape(keys[0].upper())}</kbd>"
     return (
         f'<button type="button" class="{css}" data-act="{escape(act)}" data-id="{escape(id)}"'
-        f'{extra} aria-label="{escape(about)}">{escape(label)}</button>'
+        f'{extra} aria-label="{escape(about)}">{escape(label)}{key}</button>'
     )

@@ -47,6 +47,7 @@ from theodolite.app.blocks import (
     WordDiffs,
 )
 from theodolite.app.components import word_diff
+from theodolite.app.components.actions import button
 from theodolite.app.names import labelled
 from theodolite.app.publish.standalone import Piece, chart, document
 from theodolite.app.web import address, parts, progress
@@ -241,20 +242,21 @@ def _caveats(block: Caveats) -> str:
 
 
 def _actions(block: Actions) -> str:
-    buttons = "".join(_button(action, "t-button t-small-button") for action in block.actions)
+    buttons = " ".join(_button(action) for action in block.actions)
     note = Markup('<span class="t-muted t-small">{}</span>').format(block.note)
-    return f'<p class="t-actions t-live-only">{buttons}{note}</p>'
+    return f'<p class="t-actions t-live-only">{buttons} {note}</p>'
 
 
-def _button(action: Action, css: str) -> str:
-    button = Markup(
-        '<button type="button" class="{}" data-act="{}" data-id="{}" data-keys="{}"{} '
-        'aria-label="{}">{}{}</button> '
+def _button(action: Action, kind: str = "") -> str:
+    return button(
+        action.label,
+        action.act,
+        action.id,
+        about=action.about or action.label,
+        param=(action.opens, action.id) if action.opens else None,
+        kind=kind,
+        keys=action.keys,
     )
-    key = Markup("<kbd>{}</kbd>").format(action.keys[0].upper()) if action.keys else ""
-    place = Markup(' data-param="{}" data-value="{}"').format(action.opens, action.id)
-    opens, about = place if action.opens else "", action.about or action.label
-    return button.format(css, action.act, action.id, action.keys, opens, about, action.label, key)
 
 
 def _code(block: Code) -> str:
@@ -383,7 +385,7 @@ def _cell(value: Any, decimals: int | None = None) -> str:
     if isinstance(value, Link):
         return _link(value, "t-small")
     if isinstance(value, Action):
-        return _button(value, "t-link")
+        return _button(value, "link")
     if isinstance(value, tuple):
         return " ".join(map(_cell, value))
     if isinstance(value, bool):
