@@ -5,7 +5,7 @@ contents. Importing this module imports Gradio but none of the engine's heavy mo
 """
 
 import errno
-import importlib
+import importlib.util
 import os
 import socket
 import threading
@@ -64,6 +64,9 @@ each and their changed choices."""
 WARM_AFTER_SECONDS = 5.0
 WARM = ("scipy.special", "scipy.cluster.hierarchy")
 """Modules that pages compute with: half a second that nobody need wait for."""
+UNDIVIDED = "polars"
+"""What mteb imports. scikit-learn looks for it among the imported modules in whichever thread
+computes, and fails where another thread has imported half of it."""
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 HERE = ("127.0.0.1", "localhost", "[::1]")
 """This machine's names as they stand in a request."""
@@ -186,6 +189,8 @@ def launch(
     allowed = [*HERE, *allow_hosts] if allow_hosts or not (auth or workspace.demo) else ["*"]
     names = [Middleware(TrustedHostMiddleware, allowed_hosts=allowed, www_redirect=False)]
     scratch.folder()
+    if importlib.util.find_spec(UNDIVIDED):
+        importlib.import_module(UNDIVIDED)
     demo = build(workspace)
     app = _server(workspace, names, frame_ancestors, root_path or "")
     template.begin_with(app, first_painted(demo, visitors=workspace.read_only))

@@ -55,6 +55,8 @@ def test_two_apps_that_start_at_once_find_two_ports(workspace, monkeypatch):
         assert demo.server_port != taken.getsockname()[1]
         assert httpx.get(f"{demo.local_url}config").is_success
     demo.close()
+    # A thread that computes would meet it half imported while another imports mteb.
+    assert ui.UNDIVIDED in sys.modules
 
 
 @pytest.mark.parametrize("options", [{"host": "0.0.0.0"}, {"share": True}], ids=str)  # noqa: S104
