@@ -4,7 +4,7 @@ A page that can be published has `PUBLISHED`, a `Static`. What is shown is what 
 in a store of the published results alone.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
@@ -12,7 +12,7 @@ from typing import Any
 
 from theodolite.app.blocks import Block
 from theodolite.app.question import Question
-from theodolite.app.spec import Spec, read_query
+from theodolite.app.spec import Spec, parameters, read_query
 from theodolite.app.workspace import Workspace
 from theodolite.store.hashing import hash_of
 
@@ -106,7 +106,8 @@ class Static:
         carry: copies what the answers need into the published store, under published names.
         blocks: what is shown of a spec; None for the blocks of its answer.
         all_encoders: whether an address without encoders means all.
-        asked: fields that can be asked anew on the page, and so are not told above its answer.
+        asked: what can be asked anew on the page, and so is not told above its answer: its names
+            in an address, with the values where the address has none.
     """
 
     question: Question[Any, Any] | None
@@ -114,14 +115,30 @@ class Static:
     carry: Callable[[Published], None] | None = None
     blocks: Callable[[Workspace, Any], Sequence[Block]] | None = None
     all_encoders: bool = False
-    asked: Collection[str] = ()
+    asked: Query = ()
+
+    @property
+    def spec(self) -> type[Spec]:
+        """What the question is asked with."""
+        return self.question.spec if self.question else NoSpec
+
+    @property
+    def usual(self) -> Mapping[str, str]:
+        """The values that a page leaves out of its address, by their names there."""
+        defaults = {one.key: one.default for one in parameters(self.spec)}
+        texts = {name: value for name, value in defaults.items() if isinstance(value, str)}
+        return texts | dict(self.asked)
+
+    def whole(self, address: Query) -> Query:
+        """An address with the values that were left out of it."""
+        given = {name for name, _ in address}
+        return address + tuple(pair for pair in self.usual.items() if pair[0] not in given)
 
     def at(self, published: Published, address: Query) -> Spec:
         """The spec of an address, which is of the published encoders if it names none."""
         if not any(name == "encoder" for name, _ in address):
             address += tuple(("encoder", name) for name in published.encoders.values())
-        spec: Spec = read_query(self.question.spec if self.question else NoSpec, address)
-        return spec
+        return read_query(self.spec, self.whole(address))
 
     def answer(self, workspace: Workspace, spec: Spec) -> Sequence[Block]:
         """What is shown of a spec; nothing is started for it."""

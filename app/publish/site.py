@@ -205,7 +205,8 @@ def of_views(
         if not named and page is not None and page.PUBLISHED.all_encoders:
             named = workspace.store.encoders.names()
         encoders += named
-        data += [value for key, value in query if key in DATA_NAMES and value in here]
+        whole = page.PUBLISHED.whole(query) if page is not None else query
+        data += [value for key, value in whole if key in DATA_NAMES and value in here]
         for key, value in query:
             if key == "session":
                 spec = workspace.store.judgements.get(value)["spec"]

@@ -14,12 +14,17 @@ function mend(link) {
 }
 theodolite.forEvery('a[href^="./"], button[data-press="more"]', mend);
 
-// The view of the address: the first that differs in none of the values that are given there.
+// The view of the address: the first that differs in none of the values that are given there, or only in what is asked anew.
 const query = new URLSearchParams(location.search);
 const names = new Set(held.views.flatMap((view) => view.query.map(([name]) => name)));
-const values = (view, name) => view.query.filter(([one]) => one === name).map(([, value]) => value);
+const own = (view, name) => view.query.filter(([one]) => one === name).map(([, value]) => value);
+const values = (view, name) => (own(view, name).length ? own(view, name) : [held.usual[name] ?? ""]);
 const fits = (view) => [...names].every((name) => !query.has(name) || String(query.getAll(name)) === String(values(view, name)));
-let view = held.views.find(fits) ?? held.views[0];
+let view = held.views.find(fits);
+if (!view) {
+  held.asked.forEach((name) => names.delete(name));
+  view = held.views.find(fits) ?? held.views[0];
+}
 
 const props = { value: null, frozen: true }; // no component has a server
 let redraw = () => {};

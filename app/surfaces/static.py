@@ -73,7 +73,7 @@ class StaticPage:
             given = getattr(spec, parameter.name)
             values = [str(one) for one in (given if parameter.many else [given])]
             usual = given == parameter.default and not parameter.field.names
-            told = parameter.name in self._static.asked or all(one in label for one in values)
+            told = parameter.key in dict(self._static.asked) or all(one in label for one in values)
             if usual or told or given in (None, ()):
                 continue
             specs = Markup().join(
@@ -96,6 +96,8 @@ class StaticPage:
         held = {
             "pages": list(frame_data["titles"]),
             "views": self._views,
+            "asked": list(dict(self._static.asked)),
+            "usual": dict(self._static.usual),
             "answer": shared["answer"],
         }
         path = escape(page.PATH or "overview")

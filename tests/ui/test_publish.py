@@ -328,10 +328,11 @@ def as_live(workspace, encoder, query):
 
 def test_a_new_sentence_is_found_without_a_server(visitor, workspace, freeze):
     """As the live page finds it; what needs Python says so, and has the neighbours of sentences."""
-    searchable = freeze("search", workspace, (*ALIVE, DEAD), "search", data=[COLLECTION])
+    data = ["starter-pairs", COLLECTION]
+    searchable = freeze("search", workspace, (*ALIVE, DEAD), "search", data=data)
     visit, requests = visitor(searchable), []
     visit.listen("request", lambda request: requests.append(request.url))
-    page = visit.open("search")
+    page = visit.open(f"search?in={COLLECTION}")
     opened = [in_column(page, name) for name in (*ALIVE, DEAD)]
     assert opened == [as_live(workspace, name, opened[0][0]) for name in (*ALIVE, DEAD)]
     # What it opens with is there before any vector is.
@@ -348,7 +349,7 @@ def test_a_new_sentence_is_found_without_a_server(visitor, workspace, freeze):
     near = in_column(page, DEAD)
     assert near == as_live(workspace, DEAD, near[0])
     page.reload()
-    assert in_column(page, DEAD) == near
+    assert in_column(page, DEAD) == near  # in the same collection
 
 
 LOCAL = ("file:", "blob:", "data:", "about:")

@@ -189,8 +189,8 @@ class GeometryAnswer(Measured):
 
 def answer(workspace: Workspace, spec: GeometrySpec, do: Do) -> Iterator[GeometryAnswer]:
     """Look up what is measured; the rest is measured here if small and encoded, else by `do`."""
-    here = workspace.catalog.names()
-    data = spec.data or next(name for name in service.USUAL if name in here)
+    first, shipped = service.USUAL
+    data = spec.data or (first if first in workspace.catalog.names() else shipped)
     measured: dict[str, Geometry | None] = {}
     failures = []
     for name in spec.encoders:

@@ -9,6 +9,7 @@ neighbours of every sentence are precomputed. Vectors are quantised to 255 level
 import json
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -16,15 +17,15 @@ import numpy as np
 
 from theodolite.app import formats
 from theodolite.app.blocks import Block, Component
-from theodolite.app.pages.search.answer import SEARCH, SearchSpec
+from theodolite.app.pages.search.answer import QUERY, SEARCH, SearchSpec
 from theodolite.app.published import Published, Static, hashed_name
 from theodolite.app.text_files import PER_FILE, texts_of
+from theodolite.app.typed import Typed
 from theodolite.app.web.theme import SERIES
 from theodolite.app.workspace import Workspace
 from theodolite.engine.encoders.base import Encoder
 from theodolite.engine.errors import UserError
 
-K = 10
 MAX_SENTENCES = 200_000
 MAX_BYTES = 2**24
 """Most values of a collection's vectors, a byte each; larger ones are projected to `MAX_DIMENSIONS`
@@ -51,17 +52,24 @@ def views(published: Published) -> Iterator[tuple[str, SearchSpec]]:
     for name in published.data.values():
         with suppress(UserError):  # its texts are not published
             sentences, _ = published.workspace.catalog.sentences(name)
-            if K < len(sentences) <= MAX_SENTENCES:
+            if SearchSpec.k < len(sentences) <= MAX_SENTENCES:
                 yield name, SearchSpec(sentences[:1], name, encoders)
 
 
 def blocks(workspace: Workspace, spec: SearchSpec) -> list[Block]:
-    """The search of a collection in a browser, which begins with its first sentence."""
+    """The search of a collection in a browser, which begins with the query."""
+    if spec != SearchSpec(spec.queries[:1], spec.data, spec.encoders, spec.k):
+        raise UserError(
+            "A published Search looks for one sentence by meaning, in the whole collection.",
+            "Choose that on the page, or leave Search out.",
+            code="unsupported",
+        )
     sentences, data_hash = workspace.catalog.sentences(spec.data)
+    spec = replace(spec, k=min(spec.k, len(sentences)))
     texts, shared = texts_of(sentences, data_hash)
     columns, folders = [], dict(shared)
     for name in spec.encoders:
-        column, files = _column(workspace, name, spec.data)
+        column, files = _column(workspace, name, spec)
         columns.append(column)
         folders |= {at: partial(dict, held) for at, held in files.items()}
     lead = "None of these encoders can encode a new sentence here; use Python."
@@ -71,36 +79,40 @@ def blocks(workspace: Workspace, spec: SearchSpec) -> list[Block]:
     value = {
         "collection": spec.data,
         "sentences": len(sentences),
-        "k": K,
+        "k": spec.k,
         "columns": columns,
         "texts": {"per": PER_FILE, "parts": {"at": f"{texts}/texts", "many": many}},
-        "first": formats.encodable(sentences[0]),
+        "first": formats.encodable(spec.queries[0]),
         "about": f"{formats.plural(len(sentences), 'sentence')} of {spec.data}. {lead}",
     }
     return [Component("search/page", value, {"palette": list(SERIES)}, folders)]
 
 
-def _column(workspace: Workspace, name: str, collection: str) -> Described:
-    """The page's description of an encoder, with the neighbours of the first sentence."""
+def _column(workspace: Workspace, name: str, spec: SearchSpec) -> Described:
+    """The page's description of an encoder, with what is nearest to the query."""
     from theodolite.app import vectors
+    from theodolite.engine.encoders import query_side
     from theodolite.engine.encoders.variants import baseline
     from theodolite.engine.search.index import Index, neighbours_of_each
 
+    collection = spec.data
     column: dict[str, Any] = {"encoder": name, "first": []}
     # Encoding with word vectors is fast; with other encoders it could take minutes.
     if not baseline(name) and vectors.missing(workspace, name, collection) > vectors.SMALL:
         return column, {}
     sentences, _ = workspace.catalog.sentences(collection)
     rows = vectors.vectors(workspace, name, collection)
-    cosines, ids = Index(rows).search(rows[:1], K)
+    encoder = workspace.bound(name, collection)
+    query = Typed(query_side(encoder)).encode(spec.queries)
+    cosines, ids = Index(rows).search(query, spec.k)
     column["first"] = [
         [i, formats.encodable(sentences[i]), cosine]
         for i, cosine in zip(ids[0].tolist(), cosines[0].tolist(), strict=True)
     ]
-    described = describe(workspace.bound(name, collection))
+    described = describe(encoder)
     if described is None:
-        # uint32 (n, K - 1) ids, float32 cosines
-        cosines, ids = neighbours_of_each(rows, K - 1)
+        # uint32 (n, k - 1) ids, float32 cosines
+        cosines, ids = neighbours_of_each(rows, spec.k - 1)
         pieces = [slice(start, start + PER_FILE) for start in range(0, len(rows), PER_FILE)]
         files = (
             ids[at].astype("<u4").tobytes() + cosines[at].astype("<f4").tobytes() for at in pieces
@@ -235,4 +247,4 @@ def _in_one(name: str, data: bytes) -> tuple[str, Folders]:
     return f"{parts['at']}-0", held
 
 
-PUBLISHED = Static(SEARCH, views, blocks=blocks, asked=("queries",))
+PUBLISHED = Static(SEARCH, views, blocks=blocks, asked=(("q", QUERY),))

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 from collections.abc import Iterator
 from html import unescape
 from itertools import islice
@@ -22,6 +23,7 @@ from theodolite.app.pages.evaluate.results import evaluate_one
 from theodolite.app.pages.judge import session as judging
 from theodolite.app.pages.map.job import MapSpec
 from theodolite.app.pages.search import service as search
+from theodolite.app.pages.search.answer import QUERY
 from theodolite.app.publish import choice, folder, manifest, routes, site
 from theodolite.app.surfaces.static import POLICY
 from theodolite.app.workspace import Workspace
@@ -323,6 +325,19 @@ def test_a_view_is_frozen_as_it_is_and_alone(answered: Workspace) -> None:
     assert "10 of at most" in text_of(
         site.freeze(answered, site.of_views(answered, views), at=views)
     )
+
+
+def test_a_view_has_what_its_address_leaves_out(answered: Workspace) -> None:
+    """The usual collection; Search begins with the query, the usual one where there is none."""
+    for address, query in (("search?q=a+boat&k=3", "a boat"), ("search", QUERY)):
+        views = [choice.read_address(address)]
+        made = site.freeze(answered, site.of_views(answered, views), at=views)
+        assert re.search(f'"first": ?"{query}"', text_of(made).replace("\\", ""))
+    views = [choice.read_address("map")]
+    assert "starter-topics" in site.of_views(answered, views).data
+    views = [choice.read_address("search?q=boat&by=words")]
+    with refused("unsupported", "by meaning"):
+        site.freeze(answered, site.of_views(answered, views), at=views)
 
 
 def test_a_view_that_names_what_is_not_there_is_refused(answered: Workspace) -> None:

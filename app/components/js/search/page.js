@@ -21,7 +21,7 @@ export function mount({ element, props, watch }) {
     about.textContent = props.value.about;
     const query = new URLSearchParams(location.search);
     const asked = query.get("q")?.slice(0, MAX_QUERY);
-    if (asked && asked !== props.value.first) ask(ui, asked, number(query.get("id")));
+    if (asked) ask(ui, asked, number(query.get("id")));
     else first(ui);
   };
   form.addEventListener("submit", (event) => {
@@ -57,12 +57,13 @@ function hitsIn(element, palette) {
   };
 }
 
-// What the page begins with: a sentence of the collection, whose hits came with the page.
+// What the page begins with: a query whose hits came with the page.
 function first(ui) {
   const { first: query, columns } = ui.collection.value;
   ui.turn += 1;
   ui.box.value = query;
-  ui.hits(query, columns.map((column) => drawn(ui, column, column.first.map(([index, sentence, cosine]) => ({ index, sentence, cosine })))));
+  ui.hits(query, columns.map((column) => drawn(ui, column, column.first.map(([index, sentence, cosine]) => ({ index, sentence, cosine })),
+    column.first.length ? "" : UNKNOWN)));
 }
 
 // Every column as it becomes ready; of a sentence of the collection its number may be known.
@@ -70,6 +71,7 @@ async function ask(ui, query, id = null) {
   const { collection } = ui, mine = (ui.turn += 1);
   ui.box.value = query;
   window.theodolite.address(["q", "id"], [query, id], {}, { step: true });
+  if (query === collection.value.first) return first(ui);
   const shown = collection.columns.map((column) => drawn(ui, column, [], waiting(column, 0)));
   const draw = () => { if (mine === ui.turn) ui.hits(query, shown); };
   draw();
@@ -106,7 +108,7 @@ async function neighboursOf(ui, column, known) {
   if (column.neighbours && known !== null) return drawn(ui, column, await ui.collection.withTexts(await column.around(known)));
   return drawn(ui, column, [], column.neighbours
     ? notice("It needs Python for a new sentence.", "Its neighbours of every sentence of the collection are here: press “similar” beside one, or “Pick one”.")
-    : notice("It needs Python.", "Its vectors of this collection were not there when this was published."));
+    : UNKNOWN);
 }
 
 async function worded(ui, query) {
@@ -127,3 +129,4 @@ const waiting = ({ runs, loads }, share) => (runs
   : '<div class="t-run"><p class="t-muted">Looking it up</p></div>');
 const failed = () => notice("A file of it could not be read.", "Search again; the network may be down.");
 const notice = (said, hint) => `<div class="t-notice"><p><strong>${said}</strong></p><p>${hint}</p></div>`;
+const UNKNOWN = notice("It needs Python.", "Its vectors of this collection were not there when this was published.");
