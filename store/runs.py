@@ -179,10 +179,18 @@ class Runs(Table):
         """Runs that wait, the next one first."""
         return self._rows("WHERE state = 'queued' ORDER BY priority, created, rowid")
 
+    def wait(self, run_id: str, attempt: int, message: str) -> None:
+        """Say what a run waits for; empty for its turn."""
+        self._database.change(
+            "UPDATE runs SET message = ?, updated = ?"
+            " WHERE id = ? AND attempt = ? AND state = 'queued'",
+            [message, time.time(), run_id, attempt],
+        )
+
     def claim(self, run_id: str, attempt: int, worker: str) -> bool:
         """Take a run that waits for a worker; False when another was quicker."""
         changed = self._database.change(
-            "UPDATE runs SET state = 'running', worker = ?, updated = ?"
+            "UPDATE runs SET state = 'running', worker = ?, message = '', updated = ?"
             " WHERE id = ? AND attempt = ? AND state = 'queued'",
             [worker, time.time(), run_id, attempt],
         )
@@ -191,7 +199,7 @@ class Runs(Table):
     def requeue(self, run_id: str, attempt: int) -> None:
         """Have a run wait again whose worker is gone; what is done of it stays done."""
         self._database.change(
-            "UPDATE runs SET state = 'queued', updated = ?"
+            "UPDATE runs SET state = 'queued', message = '', updated = ?"
             " WHERE id = ? AND attempt = ? AND state = 'running'",
             [time.time(), run_id, attempt],
         )

@@ -113,21 +113,25 @@ class Worker:
         for run in self._store.runs.waiting():
             queue, of = self._queue(run), (run["id"], run["attempt"])
             is_full = list(self._at_work.values()).count(queue) >= AT_ONCE[queue]
-            if is_full or self._waits_for_another(run):
+            if is_full and not run["message"]:
                 continue
-            if self._store.runs.claim(*of, self._slot):
+            waits = self._waits_for(run)
+            if waits != run["message"]:
+                self._store.runs.wait(*of, waits)
+            if not waits and not is_full and self._store.runs.claim(*of, self._slot):
                 self._at_work[of] = queue
                 self._threads[queue].submit(self._do, run)
 
-    def _waits_for_another(self, run: RunRow) -> bool:
-        """Whether a run that was queued earlier is to make a folder that this one names."""
+    def _waits_for(self, run: RunRow) -> str:
+        """The run that was queued earlier and is to make a folder that this one names, in words."""
         names = to_json(run["spec"])
-        return any(
-            re.search(re.escape(to_json(folder)[1:-1]) + r"(?![\w.-])", names)
-            for earlier in self._store.runs.list(LIVE, 10_000)
-            if earlier["created"] < run["created"]
-            for folder in self._makes(earlier)
-        )
+        for earlier in self._store.runs.list(LIVE, 10_000):
+            if earlier["created"] < run["created"] and any(
+                re.search(re.escape(to_json(folder)[1:-1]) + r"(?![\w.-])", names)
+                for folder in self._makes(earlier)
+            ):
+                return f"waiting for “{earlier['title']}”, which makes what it uses"
+        return ""
 
     def _makes(self, run: RunRow) -> Sequence[str]:
         """The folders that a run makes; what cannot be read is reported by `work`."""

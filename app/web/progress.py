@@ -18,6 +18,7 @@ KINDS = {
     "cancelled": "",
     "left out": "",
 }
+TURN = "waiting for its turn"
 
 
 def signature(runs: Sequence[Mapping[str, Any]]) -> list[list[Any]]:
@@ -44,7 +45,7 @@ def finished_part(marks: Sequence[Sequence[Any]]) -> list[list[Any]]:
 def how_far(run: Mapping[str, Any]) -> str:
     """`4 of 15 done, about 20 s left`, or the outcome of the run. Plain text."""
     if run["state"] == "queued":
-        return "waiting for its turn"
+        return str(run["message"]) or TURN
     units = f"{run['done']} of {run['total']} done" if run["total"] else ""
     if run["failed"]:
         units += f", {run['failed']} failed"

@@ -15,6 +15,7 @@ from theodolite.app.fleet.address import VARIABLE, Address
 from theodolite.app.fleet.needs import Machine
 from theodolite.app.question import Answer
 from theodolite.app.web.controls import Answer as Changes, on_load, poll
+from theodolite.app.web.progress import how_far
 from theodolite.app.workspace import Workspace
 from theodolite.store import StoreError
 from theodolite.store.fleet import Fleet
@@ -26,7 +27,6 @@ TITLE = "Workers"
 PATH = "workers"
 DESCRIPTION = "The processes that execute jobs: here, and on the machines of a fleet."
 POLL_SECONDS = 2
-TURN = "Waits for its turn."
 START = "theodolite worker --fleet postgresql://user@host/database --data FOLDER"
 _MAX_NAMED = 8
 """What a worker has that is named before the rest is counted."""
@@ -210,7 +210,7 @@ def _local(workspace: Workspace) -> tuple[list[WorkerNow], list[Waiting]]:
             )
         )
     queued = [
-        Waiting(run["title"], "", max(1, run["total"] - run["done"]), TURN)
+        Waiting(run["title"], "", max(1, run["total"] - run["done"]), how_far(run))
         for run in runs.list(["queued"])
     ]
     return workers, queued

@@ -30,6 +30,7 @@ from theodolite.app.web import address, parts
 from theodolite.app.web.controls import Answer, PageEvent, on, on_load, poll
 from theodolite.app.web.figures import style
 from theodolite.app.web.parts import HIDE_PROGRESS
+from theodolite.app.web.progress import TURN
 from theodolite.app.workspace import Workspace
 from theodolite.engine.decoding.spec import DecoderSpec
 from theodolite.engine.errors import UserError
@@ -221,7 +222,7 @@ def summary(row: TrainingRun) -> str:
 def facts(row: TrainingRun, run: Mapping[str, Any]) -> str:
     """One line: progress, best score or loss, how it ended. Plain text."""
     if row.state == "queued":
-        return "waiting for its turn"
+        return run.get("message") or TURN
     of = f" of {formats.count(row.steps)}" if row.steps and row.state in LIVE else ""
     took = "" if row.seconds is None else formats.duration(row.seconds)
     left = formats.time_left(run.get("eta_seconds")) if row.state == "running" else ""

@@ -8,6 +8,7 @@ import pytest
 
 from tests.app.jobs.conftest import Bench, alive, child_of
 from tests.waiting import PATIENCE, wait_until
+from theodolite.app.web.progress import how_far
 from theodolite.store import forget
 
 
@@ -66,7 +67,10 @@ def test_what_an_earlier_run_makes_is_waited_for(shared: Bench) -> None:
     reading = shared.measure("dir:/made/m", 1, 0.01, kind="awaited")
     other = shared.measure("dir:/made/m2", 1, 0.01, kind="awaited")
     assert shared.over(other)["state"] == "done"
-    assert shared.store.runs.get(reading)["state"] == "queued"
+    wait_until(lambda: shared.store.runs.get(reading)["message"])
+    run = shared.store.runs.get(reading)
+    assert run["state"] == "queued"
+    assert shared.store.runs.get(making)["title"] in how_far(run)
     shared.store.runs.cancel(making)
     assert shared.over(reading)["state"] == "done"
 

@@ -97,7 +97,7 @@ def test_the_local_worker(workspace: Workspace) -> None:
     doing = ("local-0", True, 0.25, f"{title}: half way")
     assert (one.slot, one.local, one.share, one.doing) == doing
     assert "the data set starter-pairs" in one.has
-    assert [(row.title, row.why) for row in found.waiting] == [("later", workers.TURN)]
+    assert [(row.title, row.why) for row in found.waiting] == [("later", "waiting for its turn")]
     assert HOSTILE not in shown(found)
 
 
