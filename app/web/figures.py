@@ -191,11 +191,14 @@ def _panel_traces(panel: Panel, grid: np.ndarray, scale: float, y_axis: str) -> 
                 fill="tonexty",
                 line={"color": colour, "width": 2, "simplify": False},
                 fillcolor=clear_colour(colour, 0.34),
-                customdata=density.round(3),
+                customdata=[
+                    [formats.score(at), f"{high:.2f}"]
+                    for at, high in zip(grid[seen], density, strict=True)
+                ],
                 name=plain(name),
                 showlegend=False,
                 yaxis=y_axis,
-                hovertemplate="cosine %{x:.2f}, density %{customdata:.2f}<extra>"
+                hovertemplate="cosine %{customdata[0]}, density %{customdata[1]}<extra>"
                 + plain(name)
                 + "</extra>",
             ),
@@ -209,7 +212,8 @@ def _panel_traces(panel: Panel, grid: np.ndarray, scale: float, y_axis: str) -> 
                     showlegend=False,
                     yaxis=y_axis,
                     marker={"symbol": "diamond", "size": 8, "color": colour},
-                    hovertemplate=f"mean cosine %{{x:.3f}}<extra>{plain(name)}</extra>",
+                    hovertemplate=f"mean cosine {formats.cosine(ridge.mean)}"
+                    f"<extra>{plain(name)}</extra>",
                 )
             )
     return traces
@@ -309,8 +313,9 @@ def space(points: Mapping[str, tuple[float, float]]) -> Figure:
         textposition="top center",
         cliponaxis=False,
         marker={"size": 12, "color": [SERIES[i % len(SERIES)] for i in range(len(names))]},
-        customdata=list(map(plain, names)),
-        hovertemplate="uniformity %{x:.3f}, alignment %{y:.3f}<extra>%{customdata}</extra>",
+        customdata=[[plain(name), formats.cosine(points[name][0])] for name in names],
+        hovertemplate="uniformity %{customdata[1]}, alignment %{y:.3f}"
+        "<extra>%{customdata[0]}</extra>",
     )
     x = axis("uniformity (lower: spread more evenly)")
     y = axis("alignment (lower: paraphrases closer)", rangemode="tozero")

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { crowding, labelColours, paint, rampColour, rgb } from "../../app/components/js/map/colours.js";
+import { percent } from "../../app/components/js/map/dom.js";
 import { forward, interleave, nearestPoint, pointGrid, pointsInside, topmost } from "../../app/components/js/map/points.js";
 import { markLook, pointLook, webglScene } from "../../app/components/js/map/scene.js";
 import { allowed, remember, subscribe, undoRedo, update } from "../../app/components/js/map/state.js";
@@ -209,4 +210,8 @@ test("a point has to pass every filter, and undo brings back what was chosen and
   assert.deepEqual([ui.map.allowed, ui.map.chosen], [null, null]);
   undoRedo(ui, ui.future, ui.past);
   assert.deepEqual([...ui.map.allowed], [0, 1, 0]);
+});
+
+test("a share that is not all reads less than all", () => {
+  assert.deepEqual([0, 0.0004, 0.5, 0.9997, 1].map(percent), ["0.0 %", "under 0.1 %", "50.0 %", "over 99.9 %", "100.0 %"]);
 });

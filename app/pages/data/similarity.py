@@ -349,8 +349,13 @@ def _figure(rows: Sequence[Collection], cosines: np.ndarray, *, framed: bool) ->
                 "yanchor": "top",
                 "ypad": 14,
             },
-            "customdata": [[f"{name} and {other}" for other in names] for name in names],
-            "hovertemplate": "%{customdata}: %{z:.3f}<extra></extra>",
+            "customdata": [
+                [f"{name} and {other}: {formats.cosine(cosine)}" for other, cosine in row]
+                for name, row in zip(
+                    names, (zip(names, line, strict=True) for line in cosines), strict=True
+                )
+            ],
+            "hovertemplate": "%{customdata}<extra></extra>",
         }
     ]
     if n <= MAX_NUMBERS:

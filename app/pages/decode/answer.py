@@ -445,7 +445,8 @@ def cosines(steps: Sequence[Step]) -> dict[str, Any]:
             mode="lines+markers" if mark else "lines",
             line={"color": colour, "dash": dash, "width": 2 if mark else 1.5},
             marker={"symbol": mark, "size": 8},
-            hovertemplate=f"{name}: %{{y:.3f}} at %{{x:.0f}} %<extra></extra>",
+            customdata=[formats.cosine(getattr(step, what)) for step in steps],
+            hovertemplate=f"{name}: %{{customdata}} at %{{x:.0f}} %<extra></extra>",
         )
         for name, what, colour, dash, mark in lines
     ]

@@ -5,6 +5,15 @@ export const isDark = () => document.body.classList.contains("dark");
 export const token = (name) => getComputedStyle(document.body).getPropertyValue(`--t-${name}`).trim();
 export const ratio = () => Math.min(2, window.devicePixelRatio || 1);
 export const count = (n) => n.toLocaleString("en-GB");
+export const cosine = (value) => value.toFixed(3).replace("-0.000", "0.000").replace("-", "−");
+
+// A share of 1, as Python's `formats.percent` writes it with one decimal.
+export function percent(share) {
+  const points = 100 * share;
+  if (points > 0 && points < 0.1) return "under 0.1 %";
+  if (points > 99.9 && points < 100) return "over 99.9 %";
+  return `${points.toFixed(1)} %`;
+}
 
 export const sum = (flags) => {
   let total = 0;

@@ -2,7 +2,7 @@
 
 import { keep, openPoint } from "./ask.js";
 import { seen, texts } from "./data.js";
-import { count, el, pressable, sum } from "./dom.js";
+import { cosine, count, el, percent, pressable, sum } from "./dom.js";
 import { save, tables } from "./files.js";
 import { chosenNumbers, clear, closePoint, label, pan, select } from "./tools.js";
 
@@ -65,7 +65,7 @@ function placedPointCard(ui, placedPoint) {
 function neighbourTable(ui, neighbours) {
   const rows = neighbours.map((one) => el("tr", {},
     el("td", {}, pressable(one.text, () => openPoint(ui, one.id))),
-    el("td", { class: "t-num" }, one.cosine.toFixed(3)),
+    el("td", { class: "t-num" }, cosine(one.cosine)),
     el("td", {}, one.kept === undefined ? "" : one.kept ? "near" : "elsewhere")));
   const heads = ["Nearest in the full space", "Cosine", "Here"];
   return el("div", { class: "t-scroll t-map-rows", tabindex: "0", role: "region", "aria-label": "Nearest in the full space" },
@@ -117,12 +117,12 @@ function decodedCard(ui, decoded) {
   }
   if (decoded.sentence === undefined) return ""; // on its way
   const rows = decoded.neighbours.map((one) => el("tr", {},
-    el("td", {}, pressable(one.text, () => openPoint(ui, one.id))), el("td", { class: "t-num" }, `${(100 * one.weight).toFixed(1)} %`)));
+    el("td", {}, pressable(one.text, () => openPoint(ui, one.id))), el("td", { class: "t-num" }, percent(one.weight))));
   const n = decoded.neighbours.length;
   return el("section", { class: "t-map-card", "aria-label": "The place decoded" },
     el("h3", { dir: "auto" }, decoded.sentence || "The decoder says nothing at all."),
     el("p", { class: "t-small" }, `Decoded from the weighted mean of the ${n === 1 ? "nearest point" : `${n} nearest points`}, in all ${decoded.dim} dimensions. ` +
-      `Cosine of the sentence to that mean: ${decoded.cosine.toFixed(3).replace("-", "−")}.`),
+      `Cosine of the sentence to that mean: ${cosine(decoded.cosine)}.`),
     el("div", { class: "t-scroll t-map-rows", tabindex: "0", role: "region", "aria-label": "The points that have a say" },
       el("table", { class: "t-table" },
         el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Nearest on the map"), el("th", { scope: "col", class: "t-num" }, "Weight"))),
