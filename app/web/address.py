@@ -2,7 +2,7 @@
 
 Values are read from the query when the page loads and written back with `history.replaceState`, in
 the browser, whenever a control changes. Lists repeat their name: `?encoder=a&encoder=b`. What a
-button opens (`opens` of an `Action`) is a step of the browser's history.
+button opens (`opens` of an `Action`), and what a person adds, is a step of the browser's history.
 """
 
 from __future__ import annotations
@@ -47,13 +47,15 @@ def writer(
     names: Sequence[str],
     defaults: Mapping[str, object] | None = None,
     limits: Mapping[str, object] | None = None,
+    opens: Sequence[str] = (),
 ) -> str:
     """JavaScript which writes the values of an event's inputs to the address.
 
-    Empty values and defaults are left out, so that the plain page keeps its plain address, and
-    numbers below or above their limits, if either is given.
+    Empty values and defaults are left out, so that the plain page keeps its plain address, and what
+    is beyond its limits: numbers below or above them, if either is given, texts of more lines or
+    more characters in a line. What one of `opens` names is opened.
     """
-    how = json.dumps({"limits": limits or {}})
+    how = json.dumps({"limits": limits or {}, "opens": list(opens)})
     return (
         f"(...values) => {{ theodolite.address({json.dumps(list(names))}, values, "
         f"{json.dumps(dict(defaults or {}))}, {how}); }}"
@@ -61,7 +63,9 @@ def writer(
 
 
 def keep(
-    controls: Mapping[str, gr.components.Component], defaults: Mapping[str, object] | None = None
+    controls: Mapping[str, gr.components.Component],
+    defaults: Mapping[str, object] | None = None,
+    opens: Sequence[str] = (),
 ) -> None:
     """Write the address whenever a control changes. Runs in the browser only."""
     import gradio as gr
@@ -70,7 +74,7 @@ def keep(
         [control.change for control in controls.values()],
         fn=None,
         inputs=list(controls.values()),
-        js=writer(list(controls), defaults),
+        js=writer(list(controls), defaults, opens=opens),
     )
 
 

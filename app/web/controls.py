@@ -58,6 +58,7 @@ class Control:
         choices: the choices, where they do not depend on the workspace.
         options: arguments of the component, such as `min_width`.
         key: its name in the address, where it differs from `name`; controls may share one.
+        most: lines of a text that the page takes, and characters of each; None for any number.
     """
 
     name: str
@@ -68,6 +69,7 @@ class Control:
     choices: Sequence[Any] | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     key: str = ""
+    most: tuple[int, int] | None = None
 
     def component(self, **options: Any) -> Any:
         """Make the component, placed in the layout where this is called."""
@@ -117,8 +119,12 @@ class Controls(Mapping[str, Any]):
             **{name: _read(request, control) for name, control in self.declared.items()}
         )
 
-    def keep(self) -> None:
-        """Write the values to the address whenever one changes, except defaults and `gr.State`."""
+    def keep(self, *opens: str) -> None:
+        """Write the values to the address whenever one changes, except defaults and `gr.State`.
+
+        Args:
+            *opens: controls of what is opened: for a person that is a step of the history.
+        """
         keys = {name: control.key or name for name, control in self.declared.items()}
         defaults = {
             keys[name]: control.default
@@ -130,12 +136,13 @@ class Controls(Mapping[str, Any]):
             for name, control in self.declared.items()
             if control.box is gr.Number
         }
+        limits |= {keys[n]: list(one.most) for n, one in self.declared.items() if one.most}
         kept = {n: box for n, box in self._components.items() if not isinstance(box, gr.State)}
         gr.on(
             [box.change for box in kept.values()],
             fn=None,
             inputs=list(kept.values()),
-            js=address.writer([keys.get(name, name) for name in kept], defaults, limits),
+            js=address.writer([keys.get(name, name) for name in kept], defaults, limits, opens),
         )
 
 

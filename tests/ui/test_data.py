@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 
 from tests.fakes.uploads import beir, collection
 from tests.ui.conftest import NARROW, WIDE
-from tests.ui.steps import HOSTILE, says, stays_text, write
+from tests.ui.steps import HOSTILE, address_of, says, stays_text, write
 
 STICKING_OUT = """(lines) => lines.flatMap((line) => [...line.querySelectorAll("*")].filter(
     (node) => node.getBoundingClientRect().right > line.getBoundingClientRect().right + 1))"""
@@ -63,6 +63,11 @@ def test_a_file_becomes_a_data_set_and_is_removed_again(visit, workspace, tmp_pa
     says(page.get_by_role("alert"), "no column for 'anchor'")
     page.locator("#kind").get_by_label("Scored pairs").check()
     page.locator("#take-in").click()
+    says(page.locator("#preview"), "upload:graded", HOSTILE)
+    page.evaluate("history.back()")  # not off the page
+    expect(page.locator("#preview section")).to_have_count(0)
+    assert address_of(page) == "data"
+    page.evaluate("history.forward()")
     says(page.locator("#preview"), "upload:graded", HOSTILE)
     stays_text(page)
     assert workspace.catalog.load("upload:graded").parts["all"].gold.tolist() == [1.5, 4.8, 4.1]

@@ -102,7 +102,7 @@ def build(workspace: Workspace) -> None:
     for part in (card, listing):
         on(part.act, act, controls, outputs, notice, **in_order).then(None, js=TO_CARD)
     on(panel.moved.change, show, controls, outputs, notice, **parts.ALWAYS_LAST)
-    controls.keep()
+    controls.keep("set")
     if not workspace.read_only:
         on(added.change, show, {"set": added}, outputs, notice, **parts.ALWAYS_LAST).then(
             None, js=parts.CLOSE_MORE

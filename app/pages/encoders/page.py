@@ -126,7 +126,7 @@ def build(workspace: Workspace) -> None:
         return {**draw(spec), notice: parts.say(f"It is named {new.strip()} now.", "t-good")}
 
     on_load(load, [*shown, find], notice)
-    address.keep({"encoder": opened})
+    address.keep({"encoder": opened}, opens=["encoder"])
     on([rename.click, called.submit], call, [opened, called], shown, notice, **HIDE_PROGRESS)
     gr.on([find.change, listing.change], fn=None, inputs=find, js=NARROW)
     on(card.act, act, None, shown, notice, concurrency_limit=1, **HIDE_PROGRESS)

@@ -79,12 +79,16 @@ CONTROLS = web.controls(
             **LINES | {"elem_classes": ["t-wide", "t-bare"]},
         ),
         default=QUERY,
+        most=(MAX_QUERIES, MAX_CHARACTERS),
     ),
     data=replace(collections.COLLECTION, name="data"),
     encoders=replace(choices.ENCODERS, name="encoders", key="encoder"),
     k=web.control(_FIELDS["k"], maximum=MAX_SHOWN),
     least=web.control(_FIELDS["least"], step=0.05, placeholder="any"),
-    unlike=web.control(_FIELDS["unlike"], placeholder="Optional", visible=False, **LINES),
+    unlike=replace(
+        web.control(_FIELDS["unlike"], placeholder="Optional", visible=False, **LINES),
+        most=(MAX_QUERIES, MAX_CHARACTERS),
+    ),
     only=replace(
         web.control(_FIELDS["only"], choices=[], value=[], multiselect=True),
         box=gr.Dropdown,

@@ -85,6 +85,13 @@
     });
   }
 
+  // Numbers from the first limit to the second; texts of so many lines, and so many characters in each.
+  function within(value, least, most) {
+    if (typeof value !== "string") return value >= (least ?? value) && value <= (most ?? value);
+    const lines = value.split("\n").map((line) => [...line.trim()].length).filter(Boolean);
+    return lines.length <= least && Math.max(0, ...lines) <= most;
+  }
+
   const root = document.documentElement.classList;
   if (!window.gradio_config?.auth_required) drawRail(); // else this is the form for the login
 
@@ -350,23 +357,24 @@
     },
 
     // Write controls to the address. Lists repeat their name, and so may controls; left out are empty and
-    // default values, and numbers that are not within the limits, which the page refuses. What opens another
-    // place is a step of the browser's history.
-    address(names, values, defaults = {}, { step = false, limits = {} } = {}) {
+    // default values, and what is not within the limits, which the page refuses. What opens another
+    // place is a step of the browser's history, but for what the page opens before anybody does something.
+    address(names, values, defaults = {}, { step = false, limits = {}, opens = [] } = {}) {
       const url = new URL(location.href);
       names.forEach((name) => url.searchParams.delete(name));
       names.forEach((name, i) => {
         const value = values[i];
         if (JSON.stringify(value) === JSON.stringify(defaults[name])) return;
-        const [least, most] = limits[name] ?? [];
-        if (value < (least ?? value) || value > (most ?? value)) return;
+        if (limits[name] && !within(value, ...limits[name])) return;
         const items = Array.isArray(value) ? value : [value];
         items
           .filter((item) => item !== null && item !== undefined && item !== "")
           .forEach((item) => url.searchParams.append(name, String(item)));
       });
       if (url.href === location.href) return;
-      history[step ? "pushState" : "replaceState"](history.state, "", url);
+      const before = new URLSearchParams(location.search), { hasBeenActive } = navigator.userActivation;
+      const opened = hasBeenActive && opens.some((name) => url.searchParams.has(name) && url.searchParams.get(name) !== before.get(name));
+      history[step || opened ? "pushState" : "replaceState"](history.state, "", url);
       shown = location.search;
     },
   });
