@@ -194,13 +194,16 @@ class Spec:
     """The base of a question's dataclass."""
 
     def __post_init__(self) -> None:
-        for parameter in parameters(type(self)):
-            value = parameter.read(getattr(self, parameter.name))
-            object.__setattr__(self, parameter.name, value)
+        read = {one.name: one.read(getattr(self, one.name)) for one in parameters(type(self))}
+        vars(self).update(read)
         self.check()
 
     def check(self) -> None:
-        """Raise a UserError for values that do not go together."""
+        """Raise a UserError for values that do not go together.
+
+        It may write equal questions in the same way, by `vars(self).update(…)`: a spec is frozen
+        from then on.
+        """
 
 
 Encoders = Annotated[

@@ -280,7 +280,7 @@ class CostSpec(Spec):
 
     def check(self) -> None:
         """Write the encoders in their canonical form."""
-        object.__setattr__(self, "encoders", canonical(self.encoders))
+        vars(self).update(encoders=canonical(self.encoders))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -115,9 +115,9 @@ class ChooseSpec(Spec):
     def check(self) -> None:
         """Bring names to their canonical form, so that equal questions are equal jobs."""
         licences = {one.strip() for one in ",".join(self.licences).casefold().split(",")} - {""}
-        object.__setattr__(self, "encoders", rankers.canonical(self.encoders))
-        object.__setattr__(self, "licences", tuple(sorted(licences)))
-        ranked = [one for one in self.encoders if isinstance(rankers.parse(one), RankerSpec)]
+        encoders = rankers.canonical(self.encoders)
+        vars(self).update(encoders=encoders, licences=tuple(sorted(licences)))
+        ranked = [one for one in encoders if isinstance(rankers.parse(one), RankerSpec)]
         if not (ranked or self.rankers or self.chunks):
             return
         if self.train:
@@ -126,12 +126,14 @@ class ChooseSpec(Spec):
                 "Leave out the rankers and chunks, or what to train.",
                 code="conflict",
             )
-        named = rankers.canonical([*self.encoders, *rankers.split(self.rankers)])
+        named = rankers.canonical([*encoders, *rankers.split(self.rankers)])
         words = any(setups.is_words(name) for name in named)
         ways = chunks.cuts(self.chunks or CHUNKS)
-        object.__setattr__(self, "encoders", ())
-        object.__setattr__(self, "rankers", ", ".join(named if words else (setups.BM25, *named)))
-        object.__setattr__(self, "chunks", chunks.written(ways))
+        vars(self).update(
+            encoders=(),
+            rankers=", ".join(named if words else (setups.BM25, *named)),
+            chunks=chunks.written(ways),
+        )
 
     @property
     def setups(self) -> list[str]:

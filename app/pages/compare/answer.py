@@ -138,9 +138,8 @@ class CompareSpec(Spec):
     def check(self) -> None:
         """At least two encoders, each once and in their canonical form, and one of them first."""
         names = canonical(self.encoders)
-        object.__setattr__(self, "encoders", names)
         base = str(parse(self.baseline)) if self.baseline else None
-        object.__setattr__(self, "baseline", base)
+        vars(self).update(encoders=names, baseline=base)
         if not 2 <= len(names) <= MAX_ENCODERS:
             raise UserError(
                 f"A comparison is of at least two encoders, and of {MAX_ENCODERS} at most; "

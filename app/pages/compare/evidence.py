@@ -67,7 +67,7 @@ class FairSpec(Spec):
     def check(self) -> None:
         """Each encoder once, in its canonical form, and not too many."""
         names = canonical(self.encoders)
-        object.__setattr__(self, "encoders", names)
+        vars(self).update(encoders=names)
         if len(names) > MAX_ENCODERS:
             raise UserError(
                 f"{len(names)} encoders are too many.",

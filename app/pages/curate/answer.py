@@ -120,18 +120,18 @@ class CurateSpec(Spec, Job):
 
     def check(self) -> None:
         """Reset the values that the check does not depend on: equal questions are equal."""
-        for one in parameters(type(self))[3:]:
-            if one.name not in (*VALUES[self.find], "split"):
-                object.__setattr__(self, one.name, one.default)
+        used = {*VALUES[self.find], "split"}
+        rest = [one for one in parameters(type(self))[3:] if one.name not in used]
+        vars(self).update({one.name: one.default for one in rest})
         by_vectors = "encoder" in VALUES[self.find]
         if by_vectors and not self.encoder:
             raise UserError(
                 "No encoder chosen.", "Only exact duplicates need none.", code="missing"
             )
-        object.__setattr__(self, "encoder", str(parse(self.encoder)) if by_vectors else "")
+        vars(self).update(encoder=str(parse(self.encoder)) if by_vectors else "")
         if self.find != "leaks":
             return
-        object.__setattr__(self, "against", self.against or self.dataset)
+        vars(self).update(against=self.against or self.dataset)
         if (self.dataset, self.split) == (self.against, self.against_split):
             raise UserError(
                 "A check for leaks needs two different parts.",

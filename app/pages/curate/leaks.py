@@ -96,7 +96,7 @@ class LeaksSpec(Spec, Job):
         """Split what is given with commas."""
         for name in ("tasks", "trained_on"):
             words = (word.strip() for text in getattr(self, name) for word in text.split(","))
-            object.__setattr__(self, name, tuple(dict.fromkeys(filter(None, words))))
+            vars(self)[name] = tuple(dict.fromkeys(filter(None, words)))
 
     def resolve(self, workspace: Workspace) -> LeaksSpec:
         """The search with the tasks and the training sets that are meant if none are named."""

@@ -61,13 +61,11 @@ class MineSpec(Spec, Job):
     def check(self) -> None:
         """Complete what means the same in another process, and check the bounds."""
         stem = service.name_for(self.pairs.rpartition("/")[2].removeprefix("upload:"))
-        given = {
-            "pairs": absolute(self.pairs),
-            "name": self.name or f"{stem}-mined",
-            "encoder": str(parse(self.encoder)),
-        }
-        for name, value in given.items():
-            object.__setattr__(self, name, value)
+        vars(self).update(
+            pairs=absolute(self.pairs),
+            name=self.name or f"{stem}-mined",
+            encoder=str(parse(self.encoder)),
+        )
         _ = self.how
 
     @property

@@ -95,7 +95,7 @@ class SimilaritySpec(Spec, Job):
 
     def check(self) -> None:
         """Write the encoder in its canonical form."""
-        object.__setattr__(self, "encoder", str(parse(self.encoder)))
+        vars(self).update(encoder=str(parse(self.encoder)))
 
     @property
     def title(self) -> str:

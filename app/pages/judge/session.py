@@ -96,8 +96,7 @@ class JudgeSpec(Spec):
                 "Leave out one of them.",
                 code="conflict",
             )
-        for name, value in (("encoders", encoders), ("queries", queries), ("second", second)):
-            object.__setattr__(self, name, value)
+        vars(self).update(encoders=encoders, queries=queries, second=second)
 
 
 @dataclass(frozen=True)

@@ -117,11 +117,9 @@ class MapSpec(Spec, Job):
         from theodolite.engine import encoders
 
         is_pca = self.method in ("pca", "quick")
-        same = {"encoder": str(encoders.parse(self.encoder))}
-        usual = {"neighbours": is_pca, "seed": is_pca, "min_dist": "umap" not in self.method}
-        same |= {name: getattr(type(self), name) for name, unused in usual.items() if unused}
-        for name, value in same.items():
-            object.__setattr__(self, name, value)
+        unused = {"neighbours": is_pca, "seed": is_pca, "min_dist": "umap" not in self.method}
+        usual = {name: getattr(type(self), name) for name, is_so in unused.items() if is_so}
+        vars(self).update(usual, encoder=str(encoders.parse(self.encoder)))
 
     @property
     def title(self) -> str:

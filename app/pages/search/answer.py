@@ -93,7 +93,7 @@ class SearchSpec(Spec):
                 f"Name at most {MAX_WAYS}.",
                 code="too-large",
             )
-        object.__setattr__(self, "chunks", written(ways))
+        vars(self).update(chunks=written(ways))
         if not self.queries or not all(query.strip() for query in self.queries):
             raise UserError(
                 "The query is empty.", "Write a sentence or a few words.", code="missing"
@@ -103,7 +103,7 @@ class SearchSpec(Spec):
                 "Choose at least one encoder.", "Name one, as in minilm.", code="too-few"
             )
         if self.unlike and self.by == "meaning":
-            object.__setattr__(self, "by", "examples")
+            vars(self).update(by="examples")
 
     @property
     def is_near(self) -> bool:

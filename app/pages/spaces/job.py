@@ -107,11 +107,9 @@ class SpacesSpec(Spec, Job):
                 "Each is also compared with itself.",
                 code="conflict",
             )
-        same: dict[str, Any] = {"encoders": encoders}
+        vars(self).update(encoders=encoders)
         if self.is_quick:
-            same |= {"k": type(self).k, "clustering": type(self).clustering, "size": None}
-        for name, value in same.items():
-            object.__setattr__(self, name, value)
+            vars(self).update(k=type(self).k, clustering=type(self).clustering, size=None)
 
     @property
     def is_quick(self) -> bool:

@@ -86,8 +86,7 @@ class UpgradeSpec(Spec, Job):
 
     def check(self) -> None:
         """There are two different encoders, in their canonical form."""
-        for name in ("old", "new"):
-            object.__setattr__(self, name, str(parse(getattr(self, name))))
+        vars(self).update(old=str(parse(self.old)), new=str(parse(self.new)))
         if self.old == self.new:
             raise UserError(
                 f"Both encoders are {self.old}.", "Choose two different ones.", code="conflict"
