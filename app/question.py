@@ -40,6 +40,7 @@ class Answer:
 
     Attributes:
         columns: name of a column of `rows` -> type of its values.
+        in_terminal: the columns that a terminal shows; empty for those that are not empty.
         about: what its report is about, in a line; empty for what the question says.
         decimals: of the numbers in a table.
         formats: ending of a file -> how it is written, where an answer has formats of its own.
@@ -47,6 +48,7 @@ class Answer:
     """
 
     columns: ClassVar[Mapping[str, Any]] = {}
+    in_terminal: ClassVar[Sequence[str]] = ()
     about: ClassVar[Any] = ""
     decimals: ClassVar[int] = 2
     formats: ClassVar[Mapping[str, Callable[[Any, Path], None]]] = {}
@@ -75,7 +77,9 @@ class Answer:
         return self
 
     def table_columns(self) -> list[str]:
-        """The columns that a terminal shows: those that are not empty."""
+        """The columns that a terminal shows."""
+        if self.in_terminal:
+            return list(self.in_terminal)
         rows = self.rows()
         return [name for name in self.columns if any(row.get(name) is not None for row in rows)]
 

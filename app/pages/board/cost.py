@@ -303,6 +303,7 @@ class CostAnswer(Answer):
         "measured": float | None,
         "disturbed": bool,
     }
+    in_terminal: ClassVar = ("encoder", *COSTS, "other_load", "measured")
 
     spec: CostSpec
     measurements: Mapping[str, Row]
@@ -325,10 +326,6 @@ class CostAnswer(Answer):
             }
             for row in self.rows()
         ]
-
-    def table_columns(self) -> list[str]:
-        """Every cost, and under what load it was measured."""
-        return ["encoder", *COSTS, "other_load", "measured"]
 
     def notes(self) -> list[str]:
         """Measurements that were disturbed."""

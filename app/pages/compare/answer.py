@@ -200,6 +200,18 @@ class Comparison(Answer):
         **dict.fromkeys(("rank", "rank_low", "rank_high"), int | None),
         "first": float | None,
     }
+    in_terminal: ClassVar = (
+        "task",
+        "encoder",
+        "score",
+        "tie_group",
+        "against",
+        "delta",
+        "low",
+        "high",
+        "p",
+        "verdict",
+    )
 
     spec: CompareSpec
     encoders: Sequence[str]
@@ -296,11 +308,6 @@ class Comparison(Answer):
             verdict = f"{row['verdict']} ({note})" if note else row["verdict"]
             rows.append(row | {"p": p if p is None else formats.p_value(p), "verdict": verdict})
         return rows
-
-    def table_columns(self) -> list[str]:
-        """Those that decide."""
-        tested = ("against", "delta", "low", "high", "p", "verdict")
-        return ["task", "encoder", "score", "tie_group", *tested]
 
     def notes(self) -> list[str]:
         """The table says it all."""

@@ -54,6 +54,7 @@ class Fairness(Answer):
         "add": list[str],
         "commands": list[str],
     }
+    in_terminal: ClassVar = ("point", "verdict", "missing", "advice")
 
     evidence: Evidence
     checks: Mapping[str, Check]
@@ -73,10 +74,6 @@ class Fairness(Answer):
             }
             for key, check in self.checks.items()
         ]
-
-    def table_columns(self) -> list[str]:
-        """Without what cannot be read in a table."""
-        return ["point", "verdict", "missing", "advice"]
 
     def notes(self) -> list[str]:
         """What evaluates the missing results."""

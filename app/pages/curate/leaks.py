@@ -206,6 +206,16 @@ class Leaks(Answer):
         "twin": str | None,
         "problem": str | None,
     }
+    in_terminal: ClassVar = (
+        "task",
+        "part",
+        "trained_on",
+        "same",
+        "nearly",
+        "tested",
+        "share",
+        "problem",
+    )
 
     spec: LeaksSpec
     summary: str
@@ -216,10 +226,6 @@ class Leaks(Answer):
     def rows(self) -> list[dict[str, Any]]:
         """A row per task, or part of one, and training set."""
         return [leak.row() for leak in self.leaks]
-
-    def table_columns(self) -> list[str]:
-        """Without the examples."""
-        return ["task", "part", "trained_on", "same", "nearly", "tested", "share", "problem"]
 
     def notes(self) -> list[str]:
         """Where the training data come from."""

@@ -152,6 +152,7 @@ class Similarity(Answer):
         "cosine": float,
         "sentences": list[int],
     }
+    in_terminal: ClassVar = ("first", "second", "cosine")
 
     spec: SimilaritySpec
     known: Sequence[tuple[Collection, Mean | None]]
@@ -186,10 +187,6 @@ class Similarity(Answer):
             )
         ]
         return sorted(pairs, key=lambda pair: -pair["cosine"])
-
-    def table_columns(self) -> list[str]:
-        """Without the numbers of sentences."""
-        return ["first", "second", "cosine"]
 
     def notes(self) -> list[str]:
         """What is left out."""

@@ -365,6 +365,7 @@ class Interpolation(Answer):
         "sentence": str,
         "cosine": float | None,
     }
+    in_terminal: ClassVar = ("share", "to_first", "to_second", "sentence")
     decimals: ClassVar[int] = 3
 
     spec: InterpolateSpec
@@ -387,10 +388,6 @@ class Interpolation(Answer):
             }
             for step in self.steps
         ]
-
-    def table_columns(self) -> list[str]:
-        """Without the cosine to the point."""
-        return [name for name in self.columns if name != "cosine"]
 
     def blocks(self) -> list[Block]:
         """What the steps have in common, the steps, and their chart."""

@@ -64,6 +64,17 @@ class Audits(Answer):
         "spec": str,
         "error": str | None,
     }
+    in_terminal: ClassVar = (
+        "group",
+        "setting",
+        "score",
+        "lost",
+        "change",
+        "low",
+        "high",
+        "verdict",
+        "error",
+    )
     partial = True
 
     audit: Audit
@@ -97,10 +108,6 @@ class Audits(Answer):
             }
             for row in self.audit.rows
         ]
-
-    def table_columns(self) -> list[str]:
-        """Without what is the same for all."""
-        return ["group", "setting", "score", "lost", "change", "low", "high", "verdict", "error"]
 
     def notes(self) -> list[str]:
         """What was measured on, the best setting, and what was not tried."""
@@ -244,6 +251,7 @@ class Coverage(Answer):
         "first": str,
         "error": str | None,
     }
+    in_terminal: ClassVar = ("task", "sentences", "lacking", "first")
 
     encoder: str
     lacks: Sequence[Mapping[str, Any]]
@@ -251,10 +259,6 @@ class Coverage(Answer):
     def rows(self) -> list[dict[str, Any]]:
         """`lacking` counts distinct sentences, and `first` is the first of them."""
         return [dict(row) for row in self.lacks]
-
-    def table_columns(self) -> list[str]:
-        """Without the errors, which are notes."""
-        return ["task", "sentences", "lacking", "first"]
 
     def notes(self) -> list[str]:
         """Why data could not be read."""

@@ -142,6 +142,17 @@ class GeometryAnswer(Measured):
         "n_zero": int,
         "drawn": bool,
     }
+    in_terminal: ClassVar = (
+        "encoder",
+        "n_data",
+        "n_over",
+        "alignment_over",
+        "uniformity",
+        "effective_rank",
+        "isoscore",
+        "mean_cosine",
+        "hub_skew",
+    )
 
     spec: GeometrySpec
     measured: Sequence[Geometry]
@@ -150,11 +161,6 @@ class GeometryAnswer(Measured):
     def rows(self) -> list[dict[str, Any]]:
         """All numbers, one row per encoder."""
         return [{name: one.info.get(name) for name in self.columns} for one in self.measured]
-
-    def table_columns(self) -> list[str]:
-        """The numbers that are compared."""
-        used = ("uniformity", "effective_rank", "isoscore", "mean_cosine", "hub_skew")
-        return ["encoder", "n_data", "n_over", "alignment_over", *used]
 
     def blocks(self) -> list[Block]:
         """A section for each side of a space."""

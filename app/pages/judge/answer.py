@@ -92,6 +92,7 @@ class Judgement(Answer):
         "verdict": str | None,
         "without_second": dict[str, float] | None,
     }
+    in_terminal: ClassVar = ("a", "b", *EDGES, "verdict")
 
     board: Mapping[str, Any]
     names: bool = True
@@ -123,10 +124,6 @@ class Judgement(Answer):
             }
             for pair in self.board["pairs"]
         ]
-
-    def table_columns(self) -> list[str]:
-        """What fits into a terminal."""
-        return ["a", "b", *EDGES, "verdict"]
 
     def facts(self) -> dict[str, Any]:
         """The status; a title may name the encoders."""

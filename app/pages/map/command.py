@@ -27,6 +27,7 @@ MAX_SHOWN = 10
 class Projection(Map):
     """The points of every sentence of a collection, in its order and as often as it occurs."""
 
+    in_terminal: ClassVar = ("region", "sentences")
     formats: ClassVar[Mapping[str, Callable[[Projection, Path], None]]] = {
         ".npy": lambda self, out: self.to_npy(out),
         ".parquet": lambda self, out: self.to_pandas().to_parquet(out, index=False),
@@ -69,10 +70,6 @@ class Projection(Map):
         """The regions that are seen from afar."""
         regions = [region for region in self.regions if region.level == 0][:MAX_SHOWN]
         return [{"region": region.text, "sentences": region.size} for region in regions]
-
-    def table_columns(self) -> list[str]:
-        """Those of the regions."""
-        return ["region", "sentences"]
 
     def notes(self) -> list[str]:
         """How many points there are, and how far to trust them."""

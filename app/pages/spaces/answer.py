@@ -63,6 +63,7 @@ class Spaces(Answer, Pair):
         "cka": float | None,
         "residual": float | None,
     }
+    in_terminal: ClassVar = ("name", "how", "jaccard", "overlap", "cka", "residual")
     decimals: ClassVar[int] = 3
 
     workspace: Workspace
@@ -85,10 +86,6 @@ class Spaces(Answer, Pair):
         ]
         figures = [{"what": "figures", **row} for row in self.rows()]
         return [*figures, *changed, {"what": "clusters", **self.report["clusters"]}]
-
-    def table_columns(self) -> list[str]:
-        """The figures."""
-        return ["name", "how", "jaccard", "overlap", "cka", "residual"]
 
     def notes(self) -> list[str]:
         """The sentences that changed most, and where the maps are."""
