@@ -190,10 +190,8 @@ class Workspace:
     def _load(self, name: str, send_texts: Collection[str]) -> Encoder | Ranker:
         from theodolite.engine import rankers
 
-        apart = typed.NothingKept if self.store.reading else typed.TypedApart
-        cache = apart(
-            corpora.WithCorpora(self.store.vectors.of(name), self.store), self._typed_vectors
-        )
+        disk = corpora.WithCorpora(self.store.vectors.of(name), self.store)
+        cache = typed.TypedApart(disk, self._typed_vectors, reading=self.store.reading)
         return rankers.load(
             name, cache=cache, datasets=self.catalog.every_sentence, send_texts=send_texts
         )

@@ -14,7 +14,7 @@ from theodolite.app.formats import count, last_part, plural
 from theodolite.app.jobs.job import Job
 from theodolite.app.jobs.reporter import Reporter
 from theodolite.app.jobs.submit import Move
-from theodolite.app.typed import NothingKept
+from theodolite.app.typed import TypedApart
 from theodolite.app.workspace import Workspace
 from theodolite.engine import encoders
 from theodolite.engine.corpus import cut as cutting, encode as shards
@@ -237,5 +237,6 @@ def _into_files(workspace: Workspace, spec: str) -> Encoder:
         )
     if endpoints.addresses(kept.name):
         return kept
-    cache = NothingKept(workspace.store.vectors, encoders.MemoryCache(max_bytes=1 << 20))
+    memory = encoders.MemoryCache(max_bytes=1 << 20)
+    cache = TypedApart(workspace.store.vectors, memory, reading=True)
     return encoders.load(kept.name, cache=cache, datasets=workspace.catalog.every_sentence)
