@@ -6,6 +6,7 @@ from functools import partial
 
 from theodolite.app.recent import Recent
 from theodolite.app.workspace import Workspace
+from theodolite.engine import encoders
 from theodolite.engine.datasets import hub
 from theodolite.engine.errors import UserError
 from theodolite.engine.mteb import own_tasks
@@ -27,8 +28,6 @@ def of(
         datasets: what is to be encoded, by name.
         most_bytes: of all of these, the first to be read; a page has to answer soon.
     """
-    from theodolite.engine import encoders
-
     return [*encoders.warnings_of(spec), *cuts(workspace, spec, datasets, most_bytes)]
 
 
@@ -36,7 +35,6 @@ def cuts(
     workspace: Workspace, spec: str, datasets: Iterable[str], most_bytes: float = math.inf
 ) -> Iterator[str]:
     """Warnings on texts of data sets that an encoder will cut; without what is to be downloaded."""
-    from theodolite.engine import encoders
     from theodolite.engine.rankers import parse
 
     sizes = {info.name: info.bytes for info in workspace.catalog.list()}
@@ -55,7 +53,6 @@ def cuts(
 
 
 def _cut(workspace: Workspace, spec: str, name: str) -> list[str]:
-    from theodolite.engine import encoders
 
     data = workspace.catalog.load(name)
     return [] if getattr(data, "late", False) else encoders.cuts_of(spec, data.sentences, name)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from theodolite.app.desktop.window import Browser
+from theodolite.app.fleet.address import Address
 from theodolite.app.pages.evaluate.job import welcome
 from theodolite.app.terminal import (
     DataOption,
@@ -138,7 +139,6 @@ def serve(
     path, names = parse_root_path(root_path), tuple(map(parse_host, allow_host or ()))
     if fleet:
         say(f"Evaluations and trainings go to the fleet at {join_fleet(fleet, files)}.")
-        from theodolite.app.fleet.address import Address
         from theodolite.store.fleet import FleetAway
 
         with contextlib.suppress(FleetAway):  # it may come back
@@ -281,7 +281,6 @@ def worker(
 
     if fleet:
         from theodolite.app.fleet import worker as away
-        from theodolite.app.fleet.address import Address
         from theodolite.app.fleet.files import Files
 
         folder = store or default_store() / "fleet"

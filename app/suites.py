@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from theodolite.app import formats
 from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
+from theodolite.engine.mteb import suites
 from theodolite.engine.mteb.suites import SuiteInfo, SuiteTask, is_suite as is_suite
 from theodolite.engine.protocols.package import version
 from theodolite.engine.tasks import SUITES, in_order
@@ -54,8 +55,6 @@ def look_up(workspace: Workspace) -> Suites:
     """The suites of the installed version, read from mteb if needed, which takes seconds."""
     every = known(workspace)
     if every is None:
-        from theodolite.engine.mteb import suites
-
         listed = tuple(suites.suites())
         tasks = {one.name: tuple(suites.tasks_of(one.name)) for one in listed}
         every = _HELD[_key()] = Suites(listed, tasks, suites.types())
@@ -69,7 +68,6 @@ def members(workspace: Workspace, name: str) -> Sequence[str]:
     held = known(workspace)
     if held and name in held.tasks:
         return held.tasks[name]
-    from theodolite.engine.mteb import suites
 
     return suites.tasks_of(name)
 
@@ -88,8 +86,6 @@ def text_size(tasks: Sequence[SuiteTask]) -> str:
 
 def to_fetch(tasks: Sequence[str]) -> str:
     """A sentence on the tasks whose data are fetched from the hub first, with their size."""
-    from theodolite.engine.mteb import suites
-
     fetch = suites.to_fetch(tasks)
     if not fetch:
         return ""

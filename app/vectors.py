@@ -12,6 +12,7 @@ from theodolite.app.workspace import Workspace
 from theodolite.engine.encoders.base import Encoder, sentence_key
 from theodolite.engine.encoders.cached import CachedEncoder
 from theodolite.engine.encoders.finite import finite
+from theodolite.engine.encoders.steps import SteppedEncoder
 from theodolite.engine.errors import UserError
 from theodolite.engine.progress import Progress
 from theodolite.engine.rankers import Ranker
@@ -153,8 +154,6 @@ def _parts(encoder: Encoder | Ranker) -> Sequence[Any]:
     """What an encoder of collections is made of, without that of queries, or a ranker."""
     from theodolite.engine.encoders.concat import Concatenated
     from theodolite.engine.encoders.sides import TwoSided
-    from theodolite.engine.encoders.steps import SteppedEncoder
-    from theodolite.engine.rankers import Ranker
 
     if isinstance(encoder, SteppedEncoder):
         return [encoder.encoder]
@@ -165,7 +164,5 @@ def _parts(encoder: Encoder | Ranker) -> Sequence[Any]:
 
 def is_fitted(encoder: Encoder) -> bool:
     """Whether a step is fitted on data, all of which must then be encoded before anything else."""
-    from theodolite.engine.encoders.steps import SteppedEncoder
-
     own = isinstance(encoder, SteppedEncoder) and any(step.data for step in encoder.steps)
     return own or any(map(is_fitted, _parts(encoder)))

@@ -15,8 +15,9 @@ from typing import Any, TypeVar
 
 from theodolite.app import corpora, endpoints, typed
 from theodolite.app.recent import Recent
+from theodolite.engine import encoders, rankers
 from theodolite.engine.datasets import Catalog, Upload, chunks
-from theodolite.engine.encoders import MemoryCache
+from theodolite.engine.encoders import MemoryCache, PromptTask, bind_task
 from theodolite.engine.encoders.base import Encoder
 from theodolite.engine.encoders.spec import NAMES
 from theodolite.engine.errors import UserError
@@ -137,16 +138,12 @@ class Workspace:
         The last few stay in memory, as long as their files and data do not change. Concurrent
         requests for one model share it.
         """
-        from theodolite.engine import encoders
-
         encoders.parse(spec)  # refuses a ranker that has no vectors
         encoder: Encoder = self.ranker(spec)  # type: ignore[assignment]
         return encoder
 
     def ranker(self, spec: str) -> Encoder | Ranker:
         """As `load`, of a spec that may be a ranker's as well."""
-        from theodolite.engine import encoders, rankers
-
         parsed = rankers.parse(spec)
         name = str(parsed)
         if self.read_only and self.store.encoders.get(name) is None:
@@ -173,8 +170,6 @@ class Workspace:
 
     def fresh(self, spec: str) -> Encoder:
         """The encoder without the vectors in the store: an endpoint may answer otherwise today."""
-        from theodolite.engine import encoders
-
         self.refuse_visitors()
         data, allowed = self.catalog.every_sentence, endpoints.allowed_urls(self.store)
         cache = encoders.MemoryCache()
@@ -183,12 +178,9 @@ class Workspace:
     @cached_property
     def _typed_vectors(self) -> MemoryCache:
         """Vectors of typed sentences, of all encoders."""
-        from theodolite.engine.encoders import MemoryCache
-
         return MemoryCache(typed.MEMORY_BYTES)
 
     def _load(self, name: str, send_texts: Collection[str]) -> Encoder | Ranker:
-        from theodolite.engine import rankers
 
         disk = corpora.WithCorpora(self.store.vectors.of(name), self.store)
         cache = typed.TypedApart(disk, self._typed_vectors, reading=self.store.reading)
@@ -210,7 +202,6 @@ class Workspace:
         is_late = splitter is not None and splitter.late
         if not (is_late or getattr(encoder, "needs_task", False)):
             return encoder
-        from theodolite.engine.encoders import PromptTask, bind_task
         from theodolite.engine.rankers.late import late
 
         data = self.catalog.load(dataset)

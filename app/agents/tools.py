@@ -19,6 +19,7 @@ from theodolite.app.question import Question
 from theodolite.app.spec import Parameter, parameters
 from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
+from theodolite.engine.tasks import get
 
 MAX_ENCODERS, MAX_TASKS, MAX_QUERIES = 8, 20, 10
 MAX_CHARACTERS, MAX_ROWS = 2000, 500
@@ -120,7 +121,6 @@ class Tools:
             seed: the protocol's own if left out.
         """
         from theodolite.app.pages.evaluate.job import EvaluateJob, evaluate
-        from theodolite.engine.tasks import get
 
         names = self._resolve(encoders)
         job = EvaluateJob.of(self._workspace, names, tasks, protocol, seed)
@@ -168,8 +168,6 @@ class Tools:
                 self._check_data(question, name)
             return value
         if parameter.field.names == "task":
-            from theodolite.engine.tasks import get
-
             for task in _few(value, MAX_TASKS, "task"):
                 self._allowed.data(get(task, self._workspace.catalog).dataset)
             return value

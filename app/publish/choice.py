@@ -25,6 +25,7 @@ from theodolite.engine.encoders.spec import SOURCES, EncoderSpec, SourceSpec
 from theodolite.engine.errors import UserError
 from theodolite.engine.rankers import Ranker
 from theodolite.engine.rankers.spec import RankerSpec, Spec, parse
+from theodolite.engine.tasks import expand, get
 from theodolite.store.part import copy_results
 
 Mask = Literal["none", "paths", "names"]
@@ -189,7 +190,6 @@ def choose(
             refused where they are named.
     """
     from theodolite.app.pages.encoders.service import shown_first
-    from theodolite.engine.tasks import expand
 
     workspace.refuse_visitors()
     names = [str(parse(spec)) for spec in encoders] or shown_first(workspace)
@@ -306,8 +306,6 @@ class Part(Workspace):
 
 def _datasets(workspace: Workspace, tasks: Collection[str]) -> list[str]:
     """Names of the data sets of tasks, as far as they are available here."""
-    from theodolite.engine.tasks import get
-
     here, names = set(workspace.catalog.names()), []
     for name in tasks:
         with contextlib.suppress(UserError):

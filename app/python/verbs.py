@@ -28,6 +28,7 @@ from theodolite.app.pages.search.answer import SEARCH, SearchAnswer, SearchSpec,
 from theodolite.app.question import Answer
 from theodolite.app.surfaces.notebook import asks, function, own, performed
 from theodolite.app.workspace import Workspace
+from theodolite.engine.encoders import is_encoder, load
 from theodolite.engine.encoders.base import Encoder
 from theodolite.engine.errors import UserError
 from theodolite.engine.given import text, texts
@@ -67,8 +68,6 @@ def evaluate(
     Warns:
         UserWarning: settings that a model's files deny, and texts that it will cut, before it runs.
     """
-    from theodolite.engine.encoders import is_encoder
-
     several = _several(encoders)
     if not several:
         raise UserError("No encoder given.", 'Give one, such as "minilm".', code="missing")
@@ -138,8 +137,6 @@ def search(
     theodolite.search("a dog runs", "flickr30k", ["minilm", "random:256"], k=5)
     theodolite.search("a dog runs", ["cats sleep", "dogs run"], theodolite.load("wordllama"))
     """
-    from theodolite.engine.encoders import is_encoder, load
-
     models = _several(encoders)
     names = [model.name if is_encoder(model) else text(model, "encoder") for model in models]
     named = data if isinstance(data, str) else ""

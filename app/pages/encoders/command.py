@@ -30,6 +30,9 @@ from theodolite.app.terminal import (
 )
 from theodolite.app.typed import Typed
 from theodolite.app.workspace import Workspace
+from theodolite.engine.datasets.dialect import ENDINGS as TABLES, dialect_of
+from theodolite.engine.datasets.files import decode, lines, read_as
+from theodolite.engine.encoders import cuts_of, parse, vectors as files, warnings_of
 from theodolite.engine.errors import Code, UserError
 
 ENDINGS = (".npy", ".parquet", ".csv", ".jsonl")
@@ -196,7 +199,6 @@ def encode(
     """
     from theodolite.app.jobs import submit
     from theodolite.app.pages.search.service import EncodeJob
-    from theodolite.engine.encoders import cuts_of, parse, warnings_of
 
     # With --encoder, the first argument is a sentence as well.
     texts = [*([given] if given is not None and encoder else []), *(texts or ())]
@@ -281,8 +283,6 @@ def _write(out: Path, sentences: list[str], vectors: np.ndarray) -> None:
     """Write vectors in the format of the file's ending, with their sentences unless it is .npy."""
     import pandas as pd
 
-    from theodolite.engine.encoders import vectors as files
-
     texts = [formats.encodable(sentence) for sentence in sentences]
     if out.suffix == ".parquet":
         files.save(out, texts, vectors)
@@ -302,8 +302,6 @@ def _write(out: Path, sentences: list[str], vectors: np.ndarray) -> None:
 def _sentences(file: Path | None, column: str | None) -> list[str]:
     """Sentences of a file (`.gz` too) or standard input, one per line or row."""
     from theodolite.engine.corpus.cut import texts_of
-    from theodolite.engine.datasets.dialect import ENDINGS as TABLES
-    from theodolite.engine.datasets.files import decode, lines
 
     if file is None:
         return list(decode(io.BytesIO(sys.stdin.buffer.read()), "Standard input"))
@@ -351,8 +349,6 @@ def encode_corpus(
     from theodolite.app.jobs import submit
     from theodolite.app.pages.encoders.corpus import EncodeCorpusJob
     from theodolite.engine.corpus.reading import EncodedCorpus
-    from theodolite.engine.datasets.dialect import dialect_of
-    from theodolite.engine.datasets.files import read_as
 
     form = {"format": shard_format, "dtype": dtype, "rows": shard_rows}
     with progress_bar("reading") as move:

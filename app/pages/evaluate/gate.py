@@ -20,7 +20,8 @@ from theodolite.app.question import Answer, Do, Question, Working
 from theodolite.app.spec import Field, Spec
 from theodolite.app.terminal import check_writable, progress_bar, say, verb, verbs
 from theodolite.app.workspace import Workspace
-from theodolite.engine.encoders import Encoder, canary, describe
+from theodolite.engine import evaluate, tasks as registry
+from theodolite.engine.encoders import Encoder, PromptTask, bind_task, canary, describe
 from theodolite.engine.encoders.canary import Drift
 from theodolite.engine.encoders.vectors import files_of
 from theodolite.engine.errors import UserError
@@ -264,8 +265,6 @@ def save(workspace: Workspace, spec: str, tasks: str | Sequence[str]) -> Iterato
         spec: of the encoder.
         tasks: tasks, suites and files of one's own; a text has commas between them.
     """
-    from theodolite.engine import tasks as registry
-
     workspace.refuse_visitors()
     tasks = [name.strip() for name in (tasks.split(",") if isinstance(tasks, str) else tasks)]
     files = {_task_of(workspace, name): name for name in tasks if Path(name).is_file()}
@@ -383,15 +382,12 @@ def _task_of(workspace: Workspace, file: str) -> str:
 
 
 def _data(workspace: Workspace, task: Mapping[str, Any]) -> Any:
-    from theodolite.engine import tasks as registry
 
     return workspace.catalog.load(registry.get(task["task"], workspace.catalog).dataset)
 
 
 def _bound(workspace: Workspace, encoder: Encoder, task: Mapping[str, Any]) -> Encoder:
     """The encoder, bound to the data of a task where it has `@task`."""
-    from theodolite.engine.encoders import PromptTask, bind_task
-
     data = _data(workspace, task)
     return bind_task(encoder, data.sentences, data.hash, PromptTask(task["task"], "Retrieval"))
 
@@ -407,8 +403,6 @@ def _measure(
 
     In float32, now as then, so that rounding makes no difference.
     """
-    from theodolite.engine import evaluate
-
     data = workspace.catalog
     (result,) = evaluate(encoder, [task], protocol=protocol, seed=seed, data=data)
     if result.error is not None:

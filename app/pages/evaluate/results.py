@@ -3,7 +3,7 @@
 from typing import Any
 
 from theodolite.app.workspace import Workspace
-from theodolite.engine import protocols, tasks
+from theodolite.engine import evaluate, protocols, tasks
 from theodolite.engine.encoders.base import Encoder
 from theodolite.engine.errors import UserError
 from theodolite.engine.progress import Progress
@@ -23,8 +23,6 @@ def evaluate_one(
     progress: Progress | None = None,
 ) -> Row:
     """The result of one encoder on one task, stored or computed; errors are in the row."""
-    from theodolite.engine import evaluate
-
     try:
         loaded = workspace.ranker(encoder)
     except UserError as error:

@@ -25,6 +25,7 @@ from theodolite.app.web.theme import SERIES
 from theodolite.app.workspace import Workspace
 from theodolite.engine.encoders.base import Encoder
 from theodolite.engine.errors import UserError
+from theodolite.engine.search.index import Index, neighbours_of_each, unit_rows
 
 MAX_SENTENCES = 200_000
 MAX_BYTES = 2**24
@@ -93,7 +94,6 @@ def _column(workspace: Workspace, name: str, spec: SearchSpec) -> Described:
     from theodolite.app import vectors
     from theodolite.engine.encoders import query_side
     from theodolite.engine.encoders.variants import baseline
-    from theodolite.engine.search.index import Index, neighbours_of_each
 
     collection = spec.data
     column: dict[str, Any] = {"encoder": name, "first": []}
@@ -144,8 +144,6 @@ def _project(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
     Returns:
         float32 (n, k); None, or the float32 (d, k) projection to apply to a query.
     """
-    from theodolite.engine.search.index import unit_rows
-
     points = unit_rows(rows)
     if points.size <= MAX_BYTES or points.shape[1] <= MAX_DIMENSIONS:
         return points, None

@@ -42,6 +42,7 @@ from theodolite.engine.progress import Progress
 from theodolite.engine.rankers import Index
 from theodolite.engine.rankers.spec import RankerSpec, parse as parse_ranker
 from theodolite.engine.search.ann_index import Built, MappedIndex
+from theodolite.engine.search.index import unit_rows
 from theodolite.store.hashing import hash_of
 from theodolite.store.run_rows import LIVE, RunRow
 
@@ -127,8 +128,6 @@ class Searchable:
 
         The query is the mean direction of the former minus half that of the latter (Rocchio 1971).
         """
-        from theodolite.engine.search.index import unit_rows
-
         if not any(text.strip() for text in like):
             raise UserError(
                 "No example given.", "Write at least one example sentence.", code="missing"
@@ -337,8 +336,6 @@ def make_index(
 
 def _rows(encoder: Encoder, sentences: Sequence[str]) -> Callable[[np.ndarray], np.ndarray]:
     """Return a function from positions to unit vectors, which reads the vector cache."""
-    from theodolite.engine.search.index import unit_rows
-
     return lambda positions: unit_rows(encoder.encode([sentences[i] for i in positions.tolist()]))
 
 

@@ -23,8 +23,7 @@ from theodolite.app.workspace import Workspace
 from theodolite.engine.encoders.spec import SourceSpec
 from theodolite.engine.errors import UserError
 from theodolite.engine.progress import ProgressCallback, nobody
-from theodolite.engine.space.clusters import Clusters
-from theodolite.engine.space.compare import Change
+from theodolite.engine.space import clusters, compare
 from theodolite.store.hashing import hash_of, to_json
 
 FORMAT = 1
@@ -257,25 +256,25 @@ def measure(
         floor) and of chance; `changed`: the sentences that changed most, with both neighbour
         lists; `clusters`: sizes, names, flow, agreement. JSON-serialisable.
     """
-    from theodolite.engine.space import compare as engine
-
     sentences = spec.sentences(workspace)
     first, second = (maps.vectors(workspace, name, spec.data) for name in spec.encoders)
     k = min(spec.k, len(sentences) - 1)
-    change = engine.change(first, second, k, tick=lambda share: tick(0.5 * share))
+    change = compare.change(first, second, k, tick=lambda share: tick(0.5 * share))
     spread = np.full(len(sentences), np.nan)
     spread[change.looked_at] = 1 - change.overlap
     facts.number("change", f"How much its {k} nearest changed", spread)
 
-    def row(kind: str, name: str, how: str, a: np.ndarray, b: np.ndarray, of: Change) -> Any:
-        figures = engine.figures(a, b, of)
+    def row(
+        kind: str, name: str, how: str, a: np.ndarray, b: np.ndarray, of: compare.Change
+    ) -> Any:
+        figures = compare.figures(a, b, of)
         numbers = {key: value if math.isfinite(value) else None for key, value in figures.items()}
         return {"kind": kind, "name": name, "how": how, "n": len(of.looked_at), **numbers}
 
     rows = [row("between", " and ".join(spec.encoders), "", first, second, change)]
     references = _references(workspace, spec, first, second)
     for place, (kind, name, how, a, b) in enumerate(references, 1):
-        of = engine.change(a, b, k, sample=FLOOR_SAMPLE)
+        of = compare.change(a, b, k, sample=FLOOR_SAMPLE)
         rows.append(row(kind, name, how, a, b, of))
         tick(0.5 + 0.3 * place / len(references))
     report = {
@@ -296,18 +295,16 @@ def _references(
     workspace: Workspace, spec: SpacesSpec, first: np.ndarray, second: np.ndarray
 ) -> list[tuple[str, str, str, np.ndarray, np.ndarray]]:
     """Each encoder against itself, and chance: kind, name, how, and the two spaces."""
-    from theodolite.engine.space import compare as engine
-
     pairs = []
     for name, vectors in zip(spec.encoders, (first, second), strict=True):
         how = "with another seed"
         twins: Any = (vectors, _again(workspace, name, spec.data))
         if twins[1] is None:
             how = f"through two random projections to {vectors.shape[1]} dimensions"
-            twins = engine.twins(vectors)
+            twins = compare.twins(vectors)
         pairs.append(("floor", name, how, *twins))
     how = "the second's sentences shuffled: what is shared by chance"
-    return [*pairs, ("chance", "Chance", how, first, engine.shuffle(second))]
+    return [*pairs, ("chance", "Chance", how, first, compare.shuffle(second))]
 
 
 def _again(workspace: Workspace, encoder: str, dataset: str) -> np.ndarray | None:
@@ -339,7 +336,9 @@ def _again(workspace: Workspace, encoder: str, dataset: str) -> np.ndarray | Non
     return encoders.bind_task(loaded, data.sentences, data.hash, task).encode(sentences)
 
 
-def _most_changed(change: Change, first: np.ndarray, second: np.ndarray) -> list[dict[str, Any]]:
+def _most_changed(
+    change: compare.Change, first: np.ndarray, second: np.ndarray
+) -> list[dict[str, Any]]:
     """The sentences whose neighbourhoods changed most, with (id, cosine) of their neighbours."""
     from theodolite.engine.space.geometry import cosine
 
@@ -369,15 +368,14 @@ def _clusters(
 ) -> dict[str, Any]:
     """Cluster both spaces and match the groups; adds the group numbers as columns of both maps."""
     from theodolite.engine.datasets.types import LabelledSentences
-    from theodolite.engine.space import clusters as engine
     from theodolite.engine.space.topics import RegionWords, distinct
 
     method: Any = spec.clustering
-    before = engine.cluster(first, method, spec.size)
-    after = engine.renumber(before, engine.cluster(second, method, spec.size))
-    flow, words, sides = engine.flow(before, after), RegionWords(sentences), (before, after)
+    before = clusters.cluster(first, method, spec.size)
+    after = clusters.renumber(before, clusters.cluster(second, method, spec.size))
+    flow, words, sides = clusters.flow(before, after), RegionWords(sentences), (before, after)
 
-    def named(side: Clusters) -> list[str]:
+    def named(side: clusters.Clusters) -> list[str]:
         of, count = side.of, len(side.sizes)
         return distinct(words.names(of, count, words.everywhere(of, count))) if count else []
 
@@ -394,7 +392,7 @@ def _clusters(
     if isinstance(data, LabelledSentences):  # a sentence has the label of its first occurrence
         labels = dict(zip(reversed(data.sentences), map(str, reversed(data.labels)), strict=True))
         known = np.array([labels[sentence] for sentence in sentences])
-        agreement = [engine.agreement(known, side.of) for side in sides]
+        agreement = [clusters.agreement(known, side.of) for side in sides]
     return {
         "method": method,
         "how": [side.how for side in sides],
@@ -404,6 +402,6 @@ def _clusters(
         "counts": flow.counts.tolist(),
         "pairs": [list(pair) for pair in flow.pairs],
         "kept": flow.kept,
-        "between": engine.agreement(before.of, after.of),
+        "between": clusters.agreement(before.of, after.of),
         "labels": agreement,
     }
