@@ -204,7 +204,6 @@ class Question(Generic[S, A]):
         answer_type: class of the answers.
         examples: command lines without `theodolite`.
         group: of its command, if it is one of a group's.
-        changes: whether it stores more than what was asked for.
         queues: whether what it needs can be computed in the background.
         report_name: of its report; empty for its own.
         prepare: done first where people ask on their own machine, in a terminal or from Python, and
@@ -217,7 +216,6 @@ class Question(Generic[S, A]):
     answer_type: type[A]
     examples: Sequence[str] = ()
     group: str = ""
-    changes: bool = False
     queues: bool = False
     report_name: str = ""
     prepare: Callable[[Workspace, S], S] = lambda workspace, spec: spec

@@ -97,9 +97,6 @@ PriceOption = Annotated[
 TasksOption = Annotated[
     str | None, typer.Option(help="Comma-separated tasks or suites; default: evaluated tasks.")
 ]
-ProtocolOption = Annotated[
-    str | None, typer.Option(help="Results under this protocol only; default: each task's own.")
-]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")]
 
 LOG = "theodolite.log"
@@ -528,14 +525,14 @@ def report_queued(run: str, as_json: bool, *, trains: bool = False) -> None:
         say(f"Stop it and keep the best: theodolite jobs stop {run}")
 
 
-def do_here(workspace: Workspace, job: Job, *, again: bool = False) -> None:
+def do_here(workspace: Workspace, job: Job) -> None:
     """Run a job in the foreground, with a progress bar, unless its answer is stored.
 
     Jobs shows it like any other run.
     """
     from theodolite.app.jobs.submit import perform
 
-    if job.is_stored(workspace) and not again:
+    if job.is_stored(workspace):
         return
     for text in job.notices(workspace):
         say(text)

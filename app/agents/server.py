@@ -32,7 +32,7 @@ def server(tools: Tools) -> MCPServer[Any]:
     ArgModelBase.model_config["extra"] = "forbid"
     every = {name: (getattr(tools, name), name == "evaluate") for name in NAMES}
     asked = {name: load(place) for name, place in questions().items()}
-    every |= {name: (tools.ask(one), one.changes) for name, one in asked.items()}
+    every |= {name: (tools.ask(one), False) for name, one in asked.items()}
     for name, (tool, changes) in every.items():
         hints = ToolAnnotations(
             read_only_hint=not changes,

@@ -69,7 +69,6 @@ class HeatmapRow:
 
 
 def heatmap(
-    value: str | None = None,
     *,
     label: str,
     name: str,
@@ -79,7 +78,6 @@ def heatmap(
     """Make the component. Event: `select` with `result`, `row` and `column`.
 
     Args:
-        value: a value of `grid`, or None.
         label: description of the table, for screen readers.
         name: file name of the CSV, without ending.
         interval: result id -> [low, high] in points, called when a cell is hovered.
@@ -89,7 +87,6 @@ def heatmap(
 
     interval.__name__ = "interval"
     return gr.HTML(
-        value,
         html_template="",
         js_on_load=mount("heatmap.js", "server"),
         apply_default_css=False,

@@ -48,7 +48,7 @@ def queue_unless_stored(workspace: Workspace, job: Job) -> str:
 
 
 def perform(
-    workspace: Workspace, job: Job, *, title: str | None = None, move: Move | None = None
+    workspace: Workspace, job: Job, *, move: Move | None = None
 ) -> Iterator[tuple[RunRow, int, object]]:
     """Execute a job in the foreground; yields (row of its run, position of the unit, object).
 
@@ -63,13 +63,12 @@ def perform(
     Args:
         workspace: stores the results.
         job: to execute.
-        title: for people; None for the job's own.
         move: progress callback for the whole.
     """
     workspace.refuse_visitors()
     job.validate(workspace)
     try:
-        yield from _do(workspace, job, title or job.title, move)
+        yield from _do(workspace, job, move)
     except RunAtWork as busy:
         worker = workspace.store.runs.get(busy.run_id)["worker"]
         if worker not in (TERMINAL, *(one["slot"] for one in workspace.store.workers.list())):
@@ -123,9 +122,7 @@ def _follow(
         raise UserError(run["error"], run["hint"], code="failed")
 
 
-def _do(
-    workspace: Workspace, job: Job, title: str, move: Move | None
-) -> Iterator[tuple[RunRow, int, object]]:
+def _do(workspace: Workspace, job: Job, move: Move | None) -> Iterator[tuple[RunRow, int, object]]:
     """Execute a job in the foreground.
 
     Raises:
@@ -135,7 +132,7 @@ def _do(
     with (
         _signals_interrupt(),
         store.terminals.holding(
-            job.kind, job.to_spec(), title, job.units(), job.weights(store)
+            job.kind, job.to_spec(), job.title, job.units(), job.weights(store)
         ) as run,
         _log_to(store.logs.path(run["id"])),
     ):

@@ -52,9 +52,9 @@ class Piece:
     folders: Folders = field(default_factory=dict)
 
 
-def chart(value: Any, height: int = CHART_HEIGHT) -> Piece:
-    """A figure, from a value made by `components.chart.drawing`, `height` pixels high."""
-    return Piece(CHART, value, {"height": height, "series": list(theme.SERIES)})
+def chart(value: Any) -> Piece:
+    """A figure, from a value made by `components.chart.drawing`."""
+    return Piece(CHART, value, {"height": CHART_HEIGHT, "series": list(theme.SERIES)})
 
 
 def document(parts: Sequence[str | Piece], title: str = "Theodolite") -> str:

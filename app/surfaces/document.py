@@ -131,16 +131,10 @@ def frame(shown: Pieces) -> str:
     )
 
 
-def word_diffs(columns: Sequence[WordDiff | tuple[str, str]]) -> str:
-    """A card for each decoder, with what the marks of words mean.
-
-    Args:
-        columns: from left to right; (name of an encoder, HTML) for another card.
-    """
-    cards = [card(*one) if isinstance(one, tuple) else _word_diff(one) for one in columns]
-    marked = any(isinstance(one, WordDiff) and one.words for one in columns)
-    legend = word_diff.LEGEND if marked else ""
-    return f'<div class="t-columns t-told">{"".join(cards)}</div>{legend}'
+def _word_diffs(block: WordDiffs) -> str:
+    """A card for each decoder, with what the marks of words mean."""
+    legend = word_diff.LEGEND if any(one.words for one in block.columns) else ""
+    return f'<div class="t-columns t-told">{"".join(map(_word_diff, block.columns))}</div>{legend}'
 
 
 def _word_diff(column: WordDiff) -> str:
@@ -541,7 +535,7 @@ _PIECES: Mapping[type[Any], Callable[[Any], str | Piece | Group]] = {
         f"js/{block.name}", block.value, dict(block.props), block.folders
     ),
     Hits: _hits,
-    WordDiffs: lambda block: word_diffs(block.columns),
+    WordDiffs: _word_diffs,
     Samples: _samples,
     Progress: _status,
     Problem: _status,

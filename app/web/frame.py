@@ -5,7 +5,7 @@ is the same on every page, and nothing moves when the page appears.
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from importlib import import_module
@@ -48,10 +48,10 @@ MARK = (
 """The logo of the app."""
 
 
-def icon(name: str, size: int = 20) -> str:
+def icon(name: str) -> str:
     """An icon as SVG, hidden from screen readers: its text or its button's label names it."""
     return (
-        f'<svg viewBox="0 0 20 20" width="{size}" height="{size}" aria-hidden="true" fill="none" '
+        f'<svg viewBox="0 0 20 20" width="20" height="20" aria-hidden="true" fill="none" '
         'stroke="currentColor" stroke-width="1.6" stroke-linecap="round" stroke-linejoin="round">'
         f'<path d="{_ICONS[name]}"/></svg>'
     )
@@ -155,15 +155,13 @@ def _line(entry: Entry) -> str:
     )
 
 
-def lay_out(
-    entry: Entry, page: Any, workspace: Workspace, build: Callable[[Workspace], None] | None = None
-) -> None:
-    """Lay out a page below the tabs of its entry, with `build` in place of the page's own."""
+def lay_out(entry: Entry, page: Any, workspace: Workspace) -> None:
+    """Lay out a page below the tabs of its entry."""
     with gr.Column(elem_id="t-main", elem_classes=["t-page", f"p-{page.PATH or 'overview'}"]):
         tabs(entry, page)
         if workspace.demo and hasattr(page, "CLOSED"):
             parts.static(parts.say(page.CLOSED))
-        (build or page.build)(workspace)
+        page.build(workspace)
 
 
 def tabs(entry: Entry, here: Any) -> None:

@@ -102,9 +102,7 @@ def header(title: str, about: str = "", links: Mapping[str, str] | None = None) 
 
 
 @contextmanager
-def more(
-    title: str = "More controls", elem_id: str = "more", *, named: bool = False
-) -> Iterator[gr.Column]:
+def more(title: str = "More controls", *, named: bool = False) -> Iterator[gr.Column]:
     """The panel of a page's remaining controls, opened by the '…' button placed here.
 
     Use it last in `bar`. The panel is at the right edge, a bottom sheet on a phone; Escape closes
@@ -113,24 +111,23 @@ def more(
 
     Args:
         title: title of the panel, and tooltip and accessible name of its button. Plain text.
-        elem_id: id of the panel; a different one for each further panel of a page.
         named: whether to show the title on the button, except on a phone, for a main control.
     """
     import gradio as gr
 
-    name, place = escape(title), escape(elem_id)
+    name = escape(title)
     words = f'<b aria-hidden="true">{name}</b>' if named else ""
     static(
         f'<button type="button" class="t-more-button{" t-named" if named else ""}" '
-        f'aria-expanded="false" title="{name}" aria-label="{name}" aria-controls="{place}" '
+        f'aria-expanded="false" title="{name}" aria-label="{name}" aria-controls="more" '
         'data-press="more">'
         f'<span aria-hidden="true">…</span>{words}</button>',
         elem_classes=["t-more-place"],
     )
-    with gr.Column(elem_id=elem_id, elem_classes=["t-rest"]) as panel:
+    with gr.Column(elem_id="more", elem_classes=["t-rest"]) as panel:
         static(
             f'<div class="t-rest-head"><h2>{name}</h2><button type="button" class="t-link" '
-            f'data-press="more" data-of="{place}">Close</button></div>'
+            f'data-press="more" data-of="more">Close</button></div>'
         )
         yield panel
 
@@ -271,9 +268,7 @@ def command(words: Sequence[str], text: str = "The same on the command line") ->
     )
 
 
-def csv_button(
-    label: str, name: str, rows: Sequence[Sequence[Any]], *, spreadsheet: bool = False
-) -> str:
+def csv_button(label: str, name: str, rows: Sequence[Sequence[Any]]) -> str:
     """A button that saves rows, the column names first, as a file in the browser.
 
     NaN and infinity are left empty, since JSON has neither.
@@ -282,7 +277,6 @@ def csv_button(
         label: text of the button.
         name: name of the file.
         rows: rows of the table.
-        spreadsheet: put an apostrophe before text that a spreadsheet would take for a formula.
     """
     finite = [
         [None if isinstance(cell, float) and not math.isfinite(cell) else cell for cell in row]
@@ -291,7 +285,7 @@ def csv_button(
     data = escape(json.dumps(finite))
     return (
         f'<button type="button" class="t-link" data-name="{escape(name)}" data-rows="{data}" '
-        f'data-spreadsheet="{json.dumps(spreadsheet)}" data-press="save">{escape(label)}</button> '
+        f'data-press="save">{escape(label)}</button> '
     )
 
 

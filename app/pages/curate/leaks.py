@@ -22,7 +22,7 @@ from theodolite.engine.datasets.types import Retrieval
 from theodolite.engine.encoders import describe, parse
 from theodolite.engine.errors import UserError
 from theodolite.engine.search.overlap import overlap
-from theodolite.engine.tasks import SUITES, available, get, in_order, type_of
+from theodolite.engine.tasks import available, get, in_order, type_of
 from theodolite.engine.tasks.retrieval import judged_queries
 from theodolite.store.hashing import hash_of, to_json
 
@@ -434,19 +434,6 @@ def documents(workspace: Workspace, task: str) -> list[str]:
     _, judged = judged_queries(data)
     answers = (key for of in judged.values() for key, grade in of.items() if grade > 0)
     return list(dict.fromkeys(data.documents[key] for key in answers if key in data.documents))
-
-
-def make_example(workspace: Workspace) -> None:
-    """Compare the STS tasks with a training set, and write the counts. Needs the data.
-
-    The texts are left out, since they are not ours.
-    """
-    rows = [
-        vars(look(workspace, task, EXAMPLE_SET)) | {"examples": ()}
-        for task in tasks(workspace)
-        if task in SUITES["sts"]
-    ]
-    shipped.keep(workspace, KIND, rows, EXAMPLE, encoders=[EXAMPLE])
 
 
 def example(workspace: Workspace, encoder: str) -> list[Leak]:

@@ -87,7 +87,6 @@ def item(
     verbs: str,
     *,
     below: str = "",
-    inside: str = "",
     opened: bool = False,
 ) -> str:
     """One run of a list: its state, progress, error and buttons; one that is done is a line.
@@ -98,7 +97,6 @@ def item(
         about: plain text on its progress or outcome.
         verbs: HTML of its buttons.
         below: HTML below `about`.
-        inside: HTML across the whole width, of an opened run.
         opened: whether its details are shown.
     """
     if run["state"] == "done" and not opened:
@@ -112,7 +110,7 @@ def item(
     return (
         f'<li class="{css}"><div>{progress.tag(run)}</div><div>{labelled(body)}</div>'
         f'<div class="t-muted t-small">{formats.ago(run["created"])}</div>'
-        f'<div class="t-verbs">{verbs}</div>{inside}</li>'
+        f'<div class="t-verbs">{verbs}</div></li>'
     )
 
 
@@ -130,7 +128,6 @@ def buttons(
     workspace: Workspace,
     run: Mapping[str, Any],
     *,
-    title: str = "",
     others_wait: bool = False,
     without: Collection[str] = (),
 ) -> str:
@@ -139,14 +136,13 @@ def buttons(
     Args:
         workspace: its store has the run.
         run: its row in the store.
-        title: title of the run in the buttons' accessible names; empty for that in the store.
         others_wait: whether other runs are waiting, which it could overtake.
         without: actions not to offer.
     """
     if workspace.read_only:
         return ""
     return "".join(
-        button(label, action, run["id"], about=whole.format(title or run["title"]))
+        button(label, action, run["id"], about=whole.format(run["title"]))
         for action in service.possible(run, others_wait)
         if action not in without
         for label, whole in [_LABELS[action]]
