@@ -222,7 +222,7 @@ Tasks = Annotated[
     Field("Tasks", "Task or suite; default: evaluated tasks.", key="task", flags=("--tasks",)),
 ]
 """The tasks that a question is about."""
-_GIVE_SPEC = 'Give its spec, such as "minilm": evaluate and search alone take encoders as objects.'
+_GIVE_SPEC = 'Give its spec, such as "minilm": only evaluate and search take encoders as objects.'
 _KNOWN: dict[type, tuple[Parameter, ...]] = {}
 
 

@@ -17,7 +17,7 @@ store_verbs = verbs("Verify the store and reclaim its space.")
 def check_store(
     workspace: Workspace,
     repair: Annotated[
-        bool, typer.Option("--repair", help="Queue results that cannot be read again.")
+        bool, typer.Option("--repair", help="Queue again the results that cannot be read.")
     ] = False,
     as_json: JsonOption = False,
 ) -> None:

@@ -115,7 +115,7 @@ def tasks_of(workspace: Workspace, suite: str) -> Sequence[str]:
     known = ", ".join((ALL, *SUITES, UPLOADS))
     raise UserError(
         f"There is no suite {suite!r}.",
-        f"Known are {known} and those that `theodolite data suite` lists.",
+        f"Available: {known} and those that `theodolite data suite` lists.",
         code="unknown",
     )
 

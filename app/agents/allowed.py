@@ -58,13 +58,13 @@ class Allowed:
             if not any(real.is_relative_to(root) for root in self._roots):
                 raise UserError(
                     f"{source.kind} names a file outside the folders that are allowed here.",
-                    "The person can name its folder: theodolite mcp --root FOLDER, or add the "
+                    "The user can allow its folder: theodolite mcp --root FOLDER, or add the "
                     "encoder: theodolite encoders add.",
                     code="denied",
                 )
         if source.kind not in SHIPPED and not source.paths:
             raise UserError(
-                f"{source} is not among the encoders here, and an agent fetches none.",
-                "The tool `encoders` lists them; the person adds others: theodolite encoders add.",
+                f"{source} is not among the encoders here, and an agent cannot download any.",
+                "The tool `encoders` lists them; the user can add others: theodolite encoders add.",
                 code="denied",
             )

@@ -140,7 +140,7 @@ class Tools:
             if not job.is_short(self._workspace):
                 raise UserError(
                     f"{job.title} takes long.",
-                    f"The person can have that done once: theodolite {question.verb} --queue.",
+                    f"The user can run this once: theodolite {question.verb} --queue.",
                     code="no-result",
                 )
             return True  # the answer does it, without a run
@@ -179,8 +179,8 @@ class Tools:
         n = 0 if question.queues else len(self._workspace.catalog.sentences(name)[0])
         if n > MAX_SENTENCES:
             raise UserError(
-                f"{name} has {n:,} sentences; an agent may ask of {MAX_SENTENCES:,} at most.",
-                f"The person can ask this: theodolite {question.verb}.",
+                f"{name} has {n:,} sentences; an agent may use {MAX_SENTENCES:,} at most.",
+                f"The user can ask this: theodolite {question.verb}.",
                 code="too-large",
             )
 

@@ -48,7 +48,7 @@ def install(
     launcher = next(iter(files))
     done(
         {"files": list(map(str, files))},
-        f"Theodolite is in the menu: {launcher}. Take it away with `theodolite desktop remove`.",
+        f"Theodolite is in the menu: {launcher}. Remove it with `theodolite desktop remove`.",
         as_json,
     )
 
@@ -63,7 +63,7 @@ def remove(as_json: JsonOption = False) -> None:
     files = [file for file in _files() if file.exists()]
     for file in files:
         file.unlink()
-    text = "It is out of the menu." if files else "It was not in the menu."
+    text = "It was removed from the menu." if files else "It was not in the menu."
     done({"files": list(map(str, files))}, text, as_json)
 
 
@@ -105,7 +105,7 @@ def _files() -> dict[Path, Path | None]:
     """The files of the menu entry: the launcher, then each icon with the file to copy."""
     if not sys.platform.startswith("linux"):
         raise UserError(
-            "A launcher in the menu can be made on Linux only.",
+            "A launcher can be added to the menu on Linux only.",
             "Here, open the app in Chrome or Edge and install it from there, "
             "or start it with theodolite --window.",
             code="unsupported",

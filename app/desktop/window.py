@@ -89,7 +89,7 @@ def find_browser() -> Browser:
         if words and (program := shutil.which(words[0])):
             return Browser((program, *words[1:]))
         raise UserError(
-            f"{VARIABLE} is {text!r}, which is no program here.",
+            f"{VARIABLE} is {text!r}, which is not a program here.",
             "Set it to the path of a browser like Chrome, or unset it.",
             code="no-file",
         )
@@ -190,8 +190,8 @@ def stay(window: Window, workspace: Workspace, address: str) -> None:
         titles = formats.listed([f'"{run["title"]}"' for run in runs], most=2)
         text = (
             f"The window is closed, but {formats.plural(len(runs), 'run')} "
-            f"{'is' if len(runs) == 1 else 'are'} not over: {titles}. The app stays at {address} "
-            "until then. Ctrl+C ends it now; runs continue next time."
+            f"{'is' if len(runs) == 1 else 'are'} still at work: {titles}. The app stays at "
+            f"{address} until then. Ctrl+C ends it now; runs continue next time."
         )
         say(text)
         program = shutil.which("notify-send")

@@ -14,8 +14,8 @@ VARIABLE = "THEODOLITE_FLEET"
 ENCRYPTED = ("require", "verify-ca", "verify-full")
 """Values of `sslmode` under which nothing is sent in the clear."""
 WARNING = (
-    "The password of the fleet's database stands in its address, where others of this machine may "
-    "read it. Better: PGPASSWORD, or a line in ~/.pgpass."
+    "The password of the fleet's database is part of its address, where other users of this "
+    "machine can read it. Use PGPASSWORD or a line in ~/.pgpass instead."
 )
 
 _WRITE_IT = "Write it like postgresql://user@host/database."

@@ -162,7 +162,7 @@ class SentRun:
         begun = [name for name, row in known.items() if row["slot"] is not None]
         self._fleet.ask(begun, STOP)
         for name in units.keys() - begun:
-            error, hint = "It was to stop before it began.", "Retry the run to train it as well."
+            error, hint = "It was stopped before it began.", "Retry the run to train it as well."
             self._end(units[name], error, hint, left_out=len(self._job.units()) > 1)
         self._fleet.remove(list(known.keys() - begun))
 
@@ -189,7 +189,7 @@ class SentRun:
                 self._keep(unit, row["answer"])
                 over.append(name)  # one that is to be done again is sent in the next round
             elif row["starts"] > MAX_STARTS:
-                error = f"{unit['label']} was given up: its worker ended {MAX_STARTS} times."
+                error = f"{unit['label']} was given up after its worker ended {MAX_STARTS} times."
                 self._end(unit, error, "Try it again; the log of its worker may have more.")
                 over.append(name)
             elif row["slot"] is None:

@@ -29,21 +29,21 @@ def publish(
     ] = "static",
     pages: Annotated[
         str,
-        typer.Option(help="Of static: comma-separated pages beside Home; default: all."),
+        typer.Option(help="With static: comma-separated pages beside Home; default: all."),
     ] = "",
     collection: Annotated[
         list[str] | None,
         typer.Option(
-            help="A data set that maps, spaces and geometry are shown of; default: those of the "
-            "tasks, or of many those that something was drawn of."
+            help="A data set for maps, spaces and geometry; default: those of the tasks, or if "
+            "these are many, those with stored pictures."
         ),
     ] = None,
     view: Annotated[
         list[str] | None,
         typer.Option(
             metavar="ADDRESS",
-            help="Of static: a page as it is at an address of the app, and no page beside those "
-            "named so.",
+            help="With static: publish the page at this address of the app, as it is, and only "
+            "pages that are named so.",
         ),
     ] = None,
     training: Annotated[
@@ -58,17 +58,17 @@ def publish(
     ] = True,
     mask: Annotated[
         choices.Mask,
-        typer.Option(help="Take paths of this machine out of names, or all names of your own."),
+        typer.Option(help="Remove paths of this machine, or all names that are not public."),
     ] = "none",
     upload: Annotated[
         str | None,
         typer.Option(metavar="OWNER/NAME", help="Then put it on the hub, as this Space."),
     ] = None,
-    private: Annotated[
-        bool, typer.Option("--private", help="Of a new Space: nobody else sees it.")
+    private: Annotated[bool, typer.Option("--private", help="Make a new Space private.")] = False,
+    title: Annotated[str, typer.Option(help="Title of the Space.")] = "Sentence encoders compared",
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Accept the list of what is published.")
     ] = False,
-    title: Annotated[str, typer.Option(help="Of the Space.")] = "Sentence encoders compared",
-    yes: Annotated[bool, typer.Option("--yes", help="Accept the list of what leaves.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Publish chosen results as a folder: frozen pages, or an app that visitors search with.
@@ -104,7 +104,7 @@ def publish(
     if not yes and not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise UserError(
             "Nothing was written: without a terminal nobody can be asked to accept the list of "
-            "what leaves.",
+            "what will be published.",
             "Add --yes: the list is printed, and only --upload sends anything.",
             code="denied",
         )

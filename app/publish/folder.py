@@ -161,7 +161,7 @@ def upload(
         before = _before(api, target, name, private=private)
     left = f"The Space {name} is as it was."
     if before is None:
-        left = f"The Space {name} was made and is empty. The same command goes on."
+        left = f"The Space {name} was created and is empty. The same command continues."
     files = {**files, LIST: list_of(files)}
     added = [hub.CommitOperationAdd(path, data) for path, data in files.items()]
     with _plain_errors(left):
@@ -170,8 +170,8 @@ def upload(
     removed = [hub.CommitOperationDelete(path) for path in stale]
     with _plain_errors(
         left,
-        f"Whether the Space {name} has taken it is not known: look at it. "
-        "The same command does no harm.",
+        f"It is not known whether the Space {name} received the files: look at it. "
+        "Giving the same command again does no harm.",
     ):
         api.create_commit(
             name, [*added, *removed], repo_type="space", commit_message="Publish with Theodolite"
@@ -241,9 +241,7 @@ def _plain_errors(left: str, broken: str | None = None) -> Iterator[None]:
         ) from error
     except ValueError as error:  # a front matter that the hub does not take
         reason = " ".join(str(error).split())[:300]
-        raise UserError(
-            f"The hub does not take it: {reason}. {left}", code="unreachable"
-        ) from error
+        raise UserError(f"The hub refused it: {reason}. {left}", code="unreachable") from error
     except (httpx2.HTTPError, OSError, RuntimeError) as error:  # the last by the package hf-xet
         raise UserError(
             f"The connection to the hub broke ({type(error).__name__}). {broken or left}",

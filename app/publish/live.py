@@ -124,7 +124,7 @@ def lend(decorated: zerogpu.Encode, store: Path) -> None:
             text = " ".join(_TAG.sub(" ", str(error.message)).split())
             advice = "Try it again later, or with an encoder that needs none."
             raise UserError(
-                f"No GPU was lent for this: {text}.", advice, code="unreachable"
+                f"No GPU was available for this: {text}.", advice, code="unreachable"
             ) from error
 
     zerogpu.use(ask)

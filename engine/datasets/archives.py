@@ -123,7 +123,7 @@ def kind_of(names: list[str]) -> tuple[Kind, TaskType]:
         unread = map(advice_for, {PurePosixPath(name.lower()).suffix for name in names})
         raise UserError(
             f"The files {some_names} are not those of a known data set. {error.message}",
-            next(filter(None, unread), f"Expected are {EXPECTED}. {TABLES}"),
+            next(filter(None, unread), f"Expected: {EXPECTED}. {TABLES}"),
             code="wrong-kind",
         ) from error
     return "retrieval", "Reranking" if listed_too else "Retrieval"

@@ -176,7 +176,7 @@ def layout(names: Iterable[str]) -> Layout:
         return Layout(roles["corpus"][""], "", {})
     if missing:
         name = "judgements (qrels)" if missing[0] == "qrels" else missing[0]
-        raise UserError(f"There is no file of {name}.", f"Expected are {EXPECTED}.", code="no-file")
+        raise UserError(f"There is no file of {name}.", f"Expected: {EXPECTED}.", code="no-file")
     corpus, queries = roles["corpus"][""], roles["queries"][""]
     return Layout(corpus, queries, roles["qrels"], roles.get("top_ranked", {}))
 
@@ -227,7 +227,7 @@ def read(name: str, files: Mapping[str, Path | bytes], title: str) -> Retrieval:
             if not isinstance(listed, list):
                 raise UserError(
                     f"{place} lists no documents.",
-                    "Expected is `corpus-ids`, a list.",
+                    "Expected: `corpus-ids`, a list.",
                     code="missing",
                 )
             candidates[_value(place, row, _QUERY, 0)] = tuple(str(key) for key in listed)
@@ -271,7 +271,7 @@ def _judgements(rows: Iterator[tuple[str, dict[str, Any]]]) -> Iterator[Judged]:
         if not 3 <= len(row):
             raise UserError(
                 f"{place} is not a judgement.",
-                "Expected are query-id, corpus-id and score.",
+                "Expected: query-id, corpus-id and score.",
                 code="damaged",
             )
         document = 2 if len(row) == 4 else 1  # TREC's second column is unused
@@ -300,7 +300,7 @@ def _value(
     if cell is None or isinstance(cell, list | dict) or not (empty or str(cell).strip()):
         raise UserError(
             f"{place} has no {names[0]!r}: {shorten(str(row), 80)}.",
-            f"Expected are {EXPECTED}.",
+            f"Expected: {EXPECTED}.",
             code="missing",
         )
     return str(cell)

@@ -60,7 +60,7 @@ def make(data: Dataset, name: str) -> Retrieval:
     """Make queries of documents; any that people asked are left aside."""
     if not isinstance(data, Retrieval):
         raise UserError(
-            f"{data.name} holds {HOLDS[data.kind]}: queries are made of documents.",
+            f"{data.name} holds {HOLDS[data.kind]}: queries are made from documents.",
             f"Name it without {STEP}, or bring the documents as a folder.",
             code="wrong-kind",
         )
@@ -192,12 +192,13 @@ def _notes(
     said = []
     if not known and any(map(is_unspaced, documents.values())):
         said.append(
-            "The documents are in a script without spaces between words, of which no queries of "
-            "words are made."
+            "The documents are in a script without spaces between words, so no queries of words "
+            "are made."
         )
     if repeated := sum(len(keys) > 1 for keys in alike.values()):
         said.append(
-            f"{repeated:,} of {len(documents):,} documents repeat another: each of those is right."
+            f"{repeated:,} of {len(documents):,} documents repeat another: each copy counts as "
+            "right."
         )
     if colliding > MAX_COLLIDING * known:
         said.append(
@@ -205,5 +206,5 @@ def _notes(
             "too: the documents are much alike, and no score can reach 100."
         )
     if asked := sum(not key.startswith(WRITTEN) for key in data.queries):
-        said.append(f"The {asked:,} queries of {data.name} are left aside.")
+        said.append(f"The {asked:,} queries of {data.name} are ignored.")
     return said

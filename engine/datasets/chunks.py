@@ -77,7 +77,7 @@ class Splitter:
         if found.overlap >= found.size:
             raise UserError(
                 f"Chunks of {found.size} {unit} cannot overlap by {found.overlap}.",
-                "Take an overlap below the size.",
+                "Choose an overlap below the size.",
                 code="conflict",
             )
         return found

@@ -222,7 +222,7 @@ def _expression(pattern: str, variables: Mapping[str, str]) -> re.Pattern[str]:
     if unknown := [name for name in pieces[1::2] if name not in variables]:
         raise UserError(
             f"The pattern {pattern!r} has {{{unknown[0]}}}.",
-            f"Known are {', '.join(variables)}.",
+            f"Available: {', '.join(variables)}.",
             code="unknown",
         )
     return re.compile(

@@ -152,7 +152,7 @@ def _of_ids(left: Path, right: Path, sides: Sequence[list[str]], gold: Path) -> 
         unknown = [key for key, known in zip(keys, ids, strict=True) if key not in known]
         if unknown:
             raise UserError(
-                f"{where(gold)}, line {number} names {shorten(unknown[0])}, which is no line of "
+                f"{where(gold)}, line {number} names {shorten(unknown[0])}, which is not a line of "
                 f"{where(left)} or {where(right)}.",
                 "Each line is the id of a left sentence, a tab, the id of a right one.",
                 code="unknown",

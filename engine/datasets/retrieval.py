@@ -179,8 +179,8 @@ def _place(row: Judged, text: str) -> Place:
     if start.isdecimal() and stop.isdecimal() and int(start) < int(stop) <= len(text):
         return Place(row.document, int(start), int(stop))
     raise UserError(
-        f"{row.place}: {' to '.join(row.span)} is no passage of {shorten(row.document)}, which has "
-        f"{len(text):,} characters.",
+        f"{row.place}: {' to '.join(row.span)} is not a passage of {shorten(row.document)}, which "
+        f"has {len(text):,} characters.",
         "Start and end count characters from 0; the end is the one after the last.",
         code="damaged",
     )

@@ -91,4 +91,4 @@ def _texts(place: str, row: dict[str, Any], key: str) -> tuple[str, ...]:
 
 
 def _wrong(place: str, fault: str) -> UserError:
-    return UserError(f"{place} {fault}.", f"Expected are {EXPECTED}.", code="damaged")
+    return UserError(f"{place} {fault}.", f"Expected: {EXPECTED}.", code="damaged")

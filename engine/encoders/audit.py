@@ -379,7 +379,7 @@ def _settings(
     if not settings:
         notes.append("Its files name no prompts.")
     if not checkpoint.config:
-        notes.append("It is no transformer: it has no poolings, and cuts no texts.")
+        notes.append("It is not a transformer: it has no poolings, and cuts no texts.")
     else:
         settings += [  # without the modules after the model's own pooling
             Setting("pooling", pooling, spec.with_options(pooling=pooling, layer=None))

@@ -49,7 +49,7 @@ def examine(checkpoint: Checkpoint, chosen: str | None = None) -> PoolingDiagnos
     if chosen != pooling:
         warnings.append(f"pooling={chosen}, but {checkpoint.label} expects {pooling}: {reason}")
     if chosen != pooling and chosen in ("cls_token", "pooler_output") and checkpoint.is_decoder:
-        warnings.append("The first token of a decoder sees nothing of the text behind it.")
+        warnings.append("The first token of a decoder sees nothing of the text after it.")
     # In a folder that we trained, the modules after the transformer are that pooling and its head.
     if checkpoint.modules and not (checkpoint.trained and chosen == pooling):
         left_out = [part.kind for part in checkpoint.parts[1:] if part.kind != "Pooling"]

@@ -74,7 +74,7 @@ class EndpointSource(Source):
         except UserError as error:
             if not done:
                 raise
-            kept = f"{done:,} of {len(sentences):,} texts came before, and are kept."
+            kept = f"{done:,} of {len(sentences):,} texts were encoded before that, and are kept."
             raise UserError(f"{error.message} {kept}", error.hint, code=error.code) from error
 
     def _rows(self, sentences: Sequence[str]) -> Iterator[np.ndarray]:
@@ -171,7 +171,7 @@ def _vectors(answer: dict[str, Any], n: int, dim: int | None, address: Address) 
     if dim is not None and rows.shape[1] != dim:
         raise refused(
             f"vectors of {rows.shape[1]:,} numbers where {dim:,} were expected",
-            "Another model answers there than before, or none that knows dimensions=. Remove the "
+            "Another model answers there now, or one that ignores dimensions=. Remove the "
             "encoder and its vectors (`theodolite store clean`), then add it again.",
         )
     if not np.isfinite(rows).all():
@@ -224,8 +224,8 @@ class Sending:
 def cautions(address: Address) -> tuple[str, ...]:
     """Warnings about a model behind an endpoint."""
     unknown = (
-        f"The weights behind {address.host} are unknown, and may be others one day: only vectors "
-        "that were kept stay the same."
+        f"The weights behind {address.host} are unknown and may change: only vectors that were "
+        "kept stay the same."
     )
     sent = f"Every text that it encodes is sent to {address.host}."
     return (unknown,) if address.is_here else (sent, unknown)

@@ -221,7 +221,7 @@ def _checkpoint_facts(spec: SourceSpec, ranker: str) -> dict[str, Any]:
     if checkpoint is None:
         if not re.fullmatch(r"(?!.{97})[\w.-]+(/[\w.-]+)?", spec.value, re.ASCII):
             raise UserError(
-                f"'{spec.value}' is no id of a model on the hub.",
+                f"'{spec.value}' is not the id of a model on the hub.",
                 "An id is NAME or OWNER/NAME, of letters, digits and . _ - alone.",
             )
         return {"available": False, "problem": LATER}

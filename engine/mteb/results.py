@@ -211,7 +211,7 @@ def read(files: Iterable[NamedFile], model: str = "", revision: str = "") -> Rea
         raise UserError(
             "Nothing here is a result in MTEB's layout"
             + (f": {reading.problems[0]}." if reading.problems else "."),
-            "Expected are MODEL/REVISION/TASK.json, as mteb writes them, a ZIP archive of such "
+            "Expected: MODEL/REVISION/TASK.json, as mteb writes them, a ZIP archive of such "
             "folders, or the hub's YAML of evaluation results with the name of its model."
             if not unattributed
             else "Say whose they are (owner/name), or take the whole folder that they lie in.",

@@ -56,7 +56,7 @@ class Bm25(Ranker):
         if documents and not any(tokens.ids):
             raise UserError(
                 f"{self.name} finds no word in any of {len(documents):,} documents.",
-                "A word has at least two letters or digits, and is no stop word.",
+                "A word has at least two letters or digits, and is not a stop word.",
                 code="failed",
             )
         index = Bm25Index(self, tokens, _notes(documents, tokens.ids))

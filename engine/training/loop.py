@@ -365,10 +365,10 @@ class Trainer(ABC):
         ]
         if other:
             raise UserError(
-                f"{self.folder} holds a training that was broken off at step {kept['step']}, with "
+                f"{self.folder} holds a training that was interrupted at step {kept['step']}, with "
                 f"other settings: {'; '.join(other)}.",
-                "Give the same settings to go on, choose another folder to train into, or remove "
-                "it.",
+                "Give the same settings to resume it, choose another folder to train into, or "
+                "remove it.",
                 code="mismatch",
             )
 
@@ -386,9 +386,9 @@ class Trainer(ABC):
         if before != processes:
             self.resumed = [
                 self.note(
-                    f"Begun in {_processes(before)} and gone on with in {_processes(processes)} at "
-                    f"step {self.step}: the loss is that of the same batches, but dropout and "
-                    "whatever else is random differ from those of an unbroken run."
+                    f"Begun in {_processes(before)} and continued in {_processes(processes)} at "
+                    f"step {self.step}: the batches are the same, but dropout and other random "
+                    "draws differ from those of an uninterrupted run."
                 )
             ]
 

@@ -121,7 +121,7 @@ def dims_of(text: str | None) -> tuple[int, ...]:
     parts = [part.strip() for part in (text or "").split(",") if part.strip()]
     if not all(part.isdecimal() and int(part) for part in parts):
         raise UserError(
-            f"The Matryoshka dimensions {text!r} are no whole numbers.",
+            f"The Matryoshka dimensions {text!r} are not whole numbers.",
             "Write them with commas between: 256,128,64.",
             code="invalid",
         )

@@ -125,7 +125,7 @@ def test_verdicts_and_ranks_stand_below_each_other(visitor, place):
     page.get_by_role("navigation", name="Results").get_by_role("link", name="Fairness").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Fairness")
     says(page.locator("#encoders"), "random:64")
-    says(page.locator("#classifier"), "turns with it on MRPC")
+    says(page.locator("#classifier"), "changes with it on MRPC")
 
 
 def test_many_encoders_are_a_row_each_with_marks_for_verdicts(visitor, place):

@@ -36,9 +36,9 @@ READING = (
     "more."
 )
 OTHERS_READING = (
-    "Means are over the tasks that the models which have one share; those that lack some of them "
-    "stand below. Point at a name for its revision and size, at a score for the versions of mteb "
-    "and of the data."
+    "Means are over the tasks that all models with a mean share; models that lack some of these "
+    "are listed below. Point at a name for its revision and size, at a score for the versions of "
+    "mteb and of the data."
 )
 
 

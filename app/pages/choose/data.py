@@ -104,7 +104,7 @@ def check(data: Dataset) -> None:
     if len(counts) == counts.total() >= MIN_EXAMPLES:
         raise UserError(
             f"Each of the {len(counts):,} rows of {data.name} has a label of its own, such as "
-            f"{label!r}: these are no classes.",
+            f"{label!r}: these are not classes.",
             _OTHERS,
             code="wrong-kind",
         )

@@ -82,8 +82,8 @@ def training(workspace: Workspace, name: str, encoder: str) -> TrainJob:
     """
     if not is_trainable(encoder):
         raise UserError(
-            f"{encoder} cannot be trained: it is no transformer as it is.",
-            "Train minilm, or another model of the hub or of a folder.",
+            f"{encoder} cannot be trained: it is not a plain transformer.",
+            "Train minilm, or another model from the hub or a folder.",
             code="wrong-kind",
         )
     dataset = workspace.catalog.load(name)

@@ -69,7 +69,7 @@ def build(workspace: Workspace) -> None:
                 added = form.build(workspace, again=True)
             parts.section(
                 "Documents",
-                "Of documents, add bm25 or fuse(bm25, minilm) to the encoders, or say how to cut.",
+                "For documents, add bm25 or fuse(bm25, minilm) to the encoders, or say how to cut.",
             )
             controls.render("chunks")
             parts.section(

@@ -279,8 +279,8 @@ def warnings(workspace: Workspace, task: str, every: Sequence[SetUp], sheet: Any
         if share >= MIN_SHARE:
             yield (
                 "texts_cut",
-                f"{one.name} read {percent(1 - share)} of the text: the rest is beyond the "
-                "length that it takes.",
+                f"{one.name} read {percent(1 - share)} of the text: the rest is beyond its "
+                "maximum length.",
             )
         own = workspace.catalog.load(tasks.get(task_of(task, one.name), workspace.catalog).dataset)
         said = () if one.row is None else one.row["details"].get("notes", ())

@@ -84,9 +84,9 @@ GRID_READING = (
     "A mark after a score says that it is really better (▲) or worse (▼) than that of the "
     "baseline, after Holm’s correction over the tasks of its row; no mark is a tie. Bold scores "
     "tie with the best of their column when all its pairs are tested, with Holm’s correction over "
-    "the pairs: another question than that of the marks. Point at a score for its interval, and "
-    "for what bold was tested on where it and the mark disagree; the file of all numbers "
-    "holds them all."
+    "the pairs, which is a different question from that of the marks. Point at a score for its "
+    "interval, and for what bold was tested on where it and the mark disagree; the file of all "
+    "numbers holds them all."
 )
 _WORDS = {"a": "better", "b": "worse", "tie": "tie"}
 _KINDS = {"a": "good", "b": "bad", "tie": ""}
@@ -142,8 +142,7 @@ class CompareSpec(Spec):
         vars(self).update(encoders=names, baseline=base)
         if not 2 <= len(names) <= MAX_ENCODERS:
             raise UserError(
-                f"A comparison is of at least two encoders, and of {MAX_ENCODERS} at most; "
-                f"named were {len(names)}.",
+                f"A comparison takes 2 to {MAX_ENCODERS} encoders; {len(names)} were given.",
                 f"Name from 2 to {MAX_ENCODERS}.",
                 code="too-few" if len(names) < 2 else "too-large",
             )
@@ -364,7 +363,9 @@ class Comparison(Answer):
             if any(verdict.tasks > 1 for verdict in self.verdicts.values()):
                 title += ", after Holm's correction"
         if not intervals:
-            return [Finding("No task was evaluated alike for all of them: see the table.")]
+            return [
+                Finding("No task was evaluated in the same way for all of them: see the table.")
+            ]
         columns, rows = self.all_numbers(means=self.is_large)
         picture = drawing(
             forest(intervals, base),

@@ -209,7 +209,7 @@ def reference(key: str) -> papers.Published:
     if key not in references():
         raise UserError(
             f"There is no published row {key[:60]!r}.",
-            f"Known are {', '.join(list(references())[:3])} and others.",
+            f"Available: {', '.join(list(references())[:3])} and others.",
             code="unknown",
         )
     return references()[key]

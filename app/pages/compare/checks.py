@@ -126,13 +126,13 @@ def contrast(
         ahead, a, behind, b = next(iter(where.values()))
         words.append(
             f"The order of {formats.shorten(ahead, NARROW)} and {formats.shorten(behind, NARROW)} "
-            f"turns with it on {formats.listed(where, FEW)}: the first leads under {a}, the second "
-            f"under {b}."
+            f"changes with it on {formats.listed(where, FEW)}: the first leads under {a}, the "
+            f"second under {b}."
         )
     if len(swaps) > MAX_PAIRS:
-        words.append(f"So do {len(swaps) - MAX_PAIRS} more pairs: see the evidence.")
+        words.append(f"{len(swaps) - MAX_PAIRS} more pairs change, too: see the evidence.")
     if not swaps:
-        words.append("No order of two encoders turns with it.")
+        words.append("No two encoders change their order with it.")
     more = also or {}
     chart = drawing(
         figures.slopes(drawn, f"score {over(tasks)}"),

@@ -78,7 +78,7 @@ class Fairness(Answer):
     def notes(self) -> list[str]:
         """What evaluates the missing results."""
         commands = dict.fromkeys(command for row in self.rows() for command in row["commands"])
-        return ["What is missing is evaluated by:", *commands] if commands else []
+        return ["These commands evaluate what is missing:", *commands] if commands else []
 
     def blocks(self) -> list[Block]:
         """The verdicts counted, and a card for each check."""

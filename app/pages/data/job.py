@@ -41,14 +41,14 @@ class MineSpec(Spec, Job):
     documents: Annotated[
         str, Field("More texts", "A data set whose texts may be negatives, beside all partners.")
     ] = ""
-    negatives: Annotated[int, Field("Negatives", "At most so many for each pair.", ge=1)] = 3
-    range_min: Annotated[int, Field("Skipped", "So many of the nearest are skipped.", ge=0)] = 0
+    negatives: Annotated[int, Field("Negatives", "The most for each pair.", ge=1)] = 3
+    range_min: Annotated[int, Field("Skipped", "How many of the nearest to skip.", ge=0)] = 0
     range_max: Annotated[
-        int | None, Field("Nearest", "Of so many; default: ten times the negatives.")
+        int | None, Field("Nearest", "How many to choose from; default: ten times the negatives.")
     ] = None
     margin: Annotated[
         float | None,
-        Field("Margin", "So much less alike than the anchor's farthest partner."),
+        Field("Margin", "How far the cosine has to be below that of the farthest partner."),
     ] = None
     relative_margin: Annotated[
         float | None,

@@ -243,7 +243,7 @@ def write_queries(
     data, spec = workspace.catalog.load(documents), chat.canonical(model)
     if not isinstance(data, Retrieval) or data.whole:
         raise UserError(
-            f"{documents} is no data set of whole documents.",
+            f"{documents} is not a data set of whole documents.",
             "Bring a folder of documents: `theodolite data add FOLDER`.",
             code="wrong-kind",
         )
@@ -265,7 +265,7 @@ def write_queries(
     if not queries:
         raise error or UserError(
             f"{spec} wrote no query for any of {len(chosen):,} documents.",
-            "Its answers were no JSON with a query: choose another model.",
+            "Its answers were not JSON with a query: choose another model.",
             code="unreachable",
         )
     notes = [f"{spec} wrote queries for {len(queries):,} of {len(chosen):,} documents."]

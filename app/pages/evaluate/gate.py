@@ -200,7 +200,7 @@ class Gate(Answer):
         """The finding, the tasks, and what has changed besides."""
         detail = (
             "Paired tests on the same examples. Worse: a loss of that size that is significant at "
-            "5 % for all tasks together. Fine: shown with 95 % to lose less. "
+            "5 % for all tasks together. Fine: a smaller loss, with 95 % confidence. "
         )
         points = [("", f"{text}.") for text in [self._vector_change()] if text]
         points += [("", _more(row)) for row in self.rows() if row["verdict"] == "unclear"]
@@ -352,7 +352,9 @@ def read(file: Path) -> dict[str, Any]:
     except (ValueError, TypeError, LookupError, AttributeError) as error:
         if isinstance(error, UserError):
             raise
-        raise UserError(f"{file} is no baseline of a gate.", _AGAIN, code="wrong-kind") from error
+        raise UserError(
+            f"{file} is not a baseline of a gate.", _AGAIN, code="wrong-kind"
+        ) from error
     if version_of != FORMAT:
         raise UserError(
             f"{file} is a baseline of version {version_of!r}; this Theodolite reads {FORMAT}.",

@@ -421,7 +421,7 @@ def thresholds(
         marks[name, "accuracy"] = (right.threshold, right.accuracy)
         marks[name, "F1"] = (f1.threshold, f1.f1)
         readings[name] = (
-            f"Cosine {formats.cosine(right.threshold)} and above as the same gets "
+            f"Taking pairs of cosine {formats.cosine(right.threshold)} and above as the same gets "
             f"{percent(right.accuracy)} right, while always predicting the majority class gets "
             f"{percent(common)}; the best F1 is {f1.f1:.3f}, from {formats.cosine(f1.threshold)} "
             "on."

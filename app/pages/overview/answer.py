@@ -319,7 +319,7 @@ def _drawn(dependent: Mapping[str, Any] | None) -> Iterator[tuple[str, str]]:
     if dependent["by"] != "column" and dependent["ways"] > 1:
         text = (
             f"the {number} texts of the pairs, each in up to {largest}; as clusters, pairs that "
-            "share a text would be one long chain. Intervals are rather too wide than too narrow"
+            "share a text would be one long chain. Intervals are slightly too wide"
         )
     yield "drawn for intervals and tests", text
 

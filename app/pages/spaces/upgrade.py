@@ -64,8 +64,8 @@ class UpgradeSpec(Spec, Job):
     kind = KIND
     interactive = True
 
-    old: Annotated[str, Field("Old encoder", "Of the index there is.", names="encoder")]
-    new: Annotated[str, Field("New encoder", "That may take its place.", names="encoder")]
+    old: Annotated[str, Field("Old encoder", "That of the existing index.", names="encoder")]
+    new: Annotated[str, Field("New encoder", "The one that may replace it.", names="encoder")]
     data: Annotated[
         str,
         Field(

@@ -66,9 +66,7 @@ OutOption = Annotated[
 ]
 EstimateOption = Annotated[
     bool,
-    typer.Option(
-        "--estimate", help="Say how long it takes, going by earlier trainings, and train nothing."
-    ),
+    typer.Option("--estimate", help="Estimate the time from earlier trainings, and train nothing."),
 ]
 
 

@@ -248,7 +248,7 @@ SWEEP = web.controls(
 
 _MINING = {parameter.name: parameter for parameter in parameters(MineSpec)}
 MINE = (
-    web.control(_MINING["negatives"], "At most so many for each pair."),
+    web.control(_MINING["negatives"], "The most for each pair."),
     replace(
         web.control(
             _MINING["relative_margin"],

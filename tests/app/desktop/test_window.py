@@ -101,7 +101,7 @@ def test_the_app_stays_for_runs_that_are_not_over(
         runs.cancel(run)
         staying.result(PATIENCE)
     expected = " ".join(capsys.readouterr().err.split())
-    assert 'The window is closed, but 1 run is not over: "STS-B by minilm".' in expected
+    assert 'The window is closed, but 1 run is still at work: "STS-B by minilm".' in expected
     assert f"The app stays at {address} until then." in expected
 
 
@@ -268,7 +268,7 @@ def test_what_would_not_start_is_not_put_there(
     (tmp_path / "bin" / "theodolite").unlink()
     assert "pip install theodolite" in theodolite("desktop", "install", code=2)[-1]
     monkeypatch.setenv(VARIABLE, "netscape")
-    assert "no program here" in theodolite("desktop", "install", code=2)[-1]
+    assert "not a program here" in theodolite("desktop", "install", code=2)[-1]
     assert not menu.exists()
 
 

@@ -128,8 +128,8 @@ def test_the_token_is_that_of_a_login(
 def test_a_front_matter_that_the_hub_does_not_take_is_said(hub: FakeSpaces) -> None:
     """Before anything is uploaded."""
     output = put({"README.md": b"---\nshort_description: " + b"x" * 61 + b"\n---\n"})
-    assert output.startswith("The hub does not take it")
-    assert "at most 60 characters" in output and f"{NAME} was made and is empty" in output
+    assert output.startswith("The hub refused it")
+    assert "at most 60 characters" in output and f"{NAME} was created and is empty" in output
 
 
 @pytest.mark.parametrize(
@@ -137,8 +137,8 @@ def test_a_front_matter_that_the_hub_does_not_take_is_said(hub: FakeSpaces) -> N
     [
         ("/api/whoami-v2", "Nothing was uploaded."),
         ("/api/repos/create", "Nothing was uploaded."),
-        ("/objects/", f"The Space {NAME} was made and is empty."),
-        ("/commit/main", f"Whether the Space {NAME} has taken it is not known"),
+        ("/objects/", f"The Space {NAME} was created and is empty."),
+        ("/commit/main", f"It is not known whether the Space {NAME} received the files"),
     ],
 )
 def test_a_connection_that_breaks_leaves_nothing_half(

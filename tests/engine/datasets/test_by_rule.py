@@ -54,7 +54,7 @@ def test_a_long_document_is_read_a_few_times(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_they_are_a_task_of_any_documents_cut_in_any_way() -> None:
     (result,) = evaluate(load("wordllama"), ["starter-pairs|queries:rule"], data=Catalog())
-    assert result.error and "queries are made of documents" in result.error
+    assert result.error and "queries are made from documents" in result.error
     name = f"{NAME}|chunk:sentences,40"
     assert get(name).dataset == name and get(NAME).metric == "ndcg_at_10"
 

@@ -70,7 +70,7 @@ def test_an_order_that_size_made_is_looked_at(
     measured_at_64(workspace, big, bag=65.0)
     put(workspace.store, f"{BIG} | dims:16,pca,@task", "StarterSTS", 30.0, "simcse-2021", dim=16)
     found, words = check(workspace, "size")
-    assert found.verdict == verdict and ("No order" in words) is (verdict == "fine")
+    assert found.verdict == verdict and ("No two encoders change" in words) is (verdict == "fine")
     assert evidence(found, "size") == [
         ("StarterSTS", BIG, 80.0, 30.0, big),
         ("StarterSTS", BAG, 70.0, None, 65.0),
@@ -98,7 +98,7 @@ def test_normalisation_tells_how_far_and_for_whom(workspace: Workspace) -> None:
     found, words = check(workspace, "normalisation", BIG, BAG)
     assert found.verdict == "look"
     assert f"7.00 points ({BAG})" in words and "1 of 2 cases" in words
-    assert f"{BIG} and {BAG} turns" in words
+    assert f"{BIG} and {BAG} changes" in words
     assert evidence(found, "normalisation")[1] == ("MR", BAG, 75.0, 82.0, 82.0, True)
 
 
@@ -119,7 +119,7 @@ def test_classifiers_are_ranked_against_each_other(workspace: Workspace) -> None
             for protocol, score in zip(("pitfalls", "pitfalls-mlp"), by_protocol, strict=True):
                 put_trained(workspace.store, name, task, score, 0.0, protocol=protocol)
     found, words = check(workspace, "classifier", BIG, BAG)
-    assert found.verdict == "look" and "turns with it on SUBJ" in words
+    assert found.verdict == "look" and "changes with it on SUBJ" in words
     assert [row[2:] for row in evidence(found, "classifier-orders")] == [
         ("MR", 2, 1.0, 1.0, ""),
         ("SUBJ", 2, -1.0, -1.0, f"{BAG} overtakes {BIG}"),
@@ -237,7 +237,7 @@ def test_only_what_two_conditions_have_is_compared(workspace: Workspace) -> None
     invent_all(workspace, {A: 0.8, B: 0.7, C: 0.5}, ["MR", "CR"])
     invent_all(workspace, {A: 0.7, B: 0.8}, ["MR"], protocol="senteval-fast")
     found, words = check(workspace, "classifier", A, B, C, tasks=["MR", "CR"])
-    assert f"{A} and {B} turns" in words and "the second under senteval-fast" in words
+    assert f"{A} and {B} changes" in words and "the second under senteval-fast" in words
     (row,) = evidence(found, "classifier-orders")
     assert row == ("senteval", "senteval-fast", "MR", 2, -1.0, -1.0, f"{B} overtakes {A}")
     assert {row[:2] for row in evidence(found, "classifier")} == {("MR", A), ("MR", B)}
@@ -249,7 +249,7 @@ def test_means_may_turn_where_no_task_does(workspace: Workspace) -> None:
         invent_all(workspace, {A: mr, B: 0.7}, ["MR"], protocol=protocol)
         invent_all(workspace, {A: cr, B: 0.7}, ["CR"], protocol=protocol)
     found, words = check(workspace, "classifier", A, B, tasks=["MR", "CR"])
-    assert found.verdict == "look" and "turns with it on the average of 2 tasks" in words
+    assert found.verdict == "look" and "changes with it on the average of 2 tasks" in words
 
 
 def test_each_seed_and_size_is_a_condition(workspace: Workspace) -> None:

@@ -113,7 +113,7 @@ def test_bad_baselines_are_refused(baseline: Path) -> None:
         assert word in check(code=2)
     for text in ("[]", "{}", "no JSON", "3"):
         baseline.write_text(text)
-        assert "is no baseline" in check(code=2)
+        assert "is not a baseline" in check(code=2)
     baseline.unlink()
     assert "cannot be read" in check(code=2)
 
