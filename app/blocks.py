@@ -247,9 +247,22 @@ class Grid:
 
 @dataclass(frozen=True)
 class Chart:
-    """A figure of Plotly, as `app.components.chart.drawing` makes it."""
+    """A figure of Plotly, with its numbers.
 
-    drawing: Any
+    Attributes:
+        figure: `data` and `layout`, as plotly.js reads them. User text inside it must go through
+            `app.web.figures.plain`.
+        label: a sentence that describes it, for screen readers. Plain text.
+        name: of its CSV and its image, without ending.
+        columns: heads of the table beside it.
+        rows: of the table; without them it is derived from the traces.
+    """
+
+    figure: Mapping[str, Any]
+    label: str
+    name: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Any]]
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ building.
 - `workspace.read_only`: leave out (do not merely disable) uploads, local paths, deletes and runs.
 - Escape external text with `html.escape` in our HTML and with `chart.plain` in figures. Never put
   it into a `gr.HTML` template with `{{ }}`, whose content is evaluated as JavaScript.
-- Figures are blocks `Chart`, with a value from `components.chart.drawing`.
+- Figures are blocks `Chart`.
 - Polling: one `gr.Timer`, one indexed query, `gr.skip()` if nothing changed,
   `show_progress="hidden"`.
 """

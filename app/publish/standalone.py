@@ -53,7 +53,7 @@ class Piece:
 
 
 def chart(value: Any) -> Piece:
-    """A figure, from a value made by `components.chart.drawing`."""
+    """A figure with its numbers, as the component takes it."""
     return Piece(CHART, value, {"height": CHART_HEIGHT, "series": list(theme.SERIES)})
 
 

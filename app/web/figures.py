@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from theodolite.app import formats
-from theodolite.app.components.chart import plain
 from theodolite.app.web.theme import SERIES
 
 Trace = dict[str, Any]
@@ -29,6 +28,11 @@ RIDGE_PEAK = 1.7
 RIDGE_GAP = 0.22
 """Gap between two panels, as a share of a panel's height without gaps; holds the next's name."""
 DASHES = ("solid", "dash", "dot", "dashdot")
+
+
+def plain(text: str) -> str:
+    """Escape a text for plotly, which interprets some HTML in titles, labels and hovers."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 @dataclass(frozen=True)

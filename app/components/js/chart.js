@@ -109,7 +109,7 @@ export function mount({ element, props, trigger, watch }) {
     if (twin.open) fill();
   }
 
-  // What `plain` in chart.py did to texts for plotly, undone.
+  // What `plain` in figures.py did to texts for plotly, undone.
   const unplain = (text) =>
     String(text).replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&amp;", "&");
 

@@ -10,7 +10,6 @@ import numpy as np
 
 from theodolite.app import endpoints, formats
 from theodolite.app.blocks import Block, Chart, Finding, Grid, GridCell, GridHead, Text
-from theodolite.app.components.chart import drawing, plain
 from theodolite.app.examples import shipped
 from theodolite.app.jobs.job import Job
 from theodolite.app.jobs.reporter import Reporter
@@ -18,7 +17,7 @@ from theodolite.app.pages.board import standings
 from theodolite.app.question import Answer, Do, Question
 from theodolite.app.spec import Field, Spec
 from theodolite.app.suites import ALL
-from theodolite.app.web.figures import Figure, axis, draw, log_axis, scatter
+from theodolite.app.web.figures import Figure, axis, draw, log_axis, plain, scatter
 from theodolite.app.web.theme import SERIES
 from theodolite.app.workspace import Workspace
 from theodolite.engine import cost as footprint
@@ -353,7 +352,7 @@ class CostAnswer(Answer):
             f"{formats.listed(best, 3)} {'is' if len(best) == 1 else 'are'} on the Pareto front, "
             f"{len(best)} of {formats.plural(len(known), 'encoder')}"
         )
-        picture = drawing(
+        picture = Chart(
             _pareto(known, rows, best, key, mean),
             f"{mean.capitalize()} against {title.lower()}. {text}.",
             name="theodolite-cost",
@@ -363,7 +362,7 @@ class CostAnswer(Answer):
                 for n, (at, score) in known.items()
             ],
         )
-        return [Finding(text, f"{title}, on {on}.", self.shipped), Chart(picture), *end]
+        return [Finding(text, f"{title}, on {on}.", self.shipped), picture, *end]
 
     def _grid(self) -> Grid:
         """Every measurement of every encoder."""

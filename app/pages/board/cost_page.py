@@ -10,7 +10,6 @@ import gradio as gr
 import theodolite.app.surfaces.web as web
 from theodolite.app import formats
 from theodolite.app.blocks import Block, Chart, Text
-from theodolite.app.components.chart import drawing, plain
 from theodolite.app.jobs.submit import queue
 from theodolite.app.pages.board import cost, standings
 from theodolite.app.pages.board.cost import COST, CostJob, CostSpec
@@ -22,7 +21,7 @@ from theodolite.app.suites import ALL
 from theodolite.app.vectors import sources, uncached
 from theodolite.app.web import parts
 from theodolite.app.web.controls import Control, Controls, Values
-from theodolite.app.web.figures import axis, draw, log_axis, scatter, style
+from theodolite.app.web.figures import axis, draw, log_axis, plain, scatter, style
 from theodolite.app.workspace import Workspace
 from theodolite.engine import protocols
 from theodolite.engine.encoders.steps import Compressed, smaller
@@ -195,7 +194,7 @@ def _curves(workspace: Workspace, encoder: str | None, task: str | None) -> Sequ
         )
         for place, (method, name) in enumerate(METHODS.items())
     ]
-    picture = drawing(
+    picture = Chart(
         draw(
             traces,
             log_axis("bytes per vector (log)", [s.how.bytes for s in points]),
@@ -209,4 +208,4 @@ def _curves(workspace: Workspace, encoder: str | None, task: str | None) -> Sequ
         columns=["method", "dimensions", "bytes", "score"],
         rows=[[METHODS[s.how.method], s.how.dim, s.how.bytes, s.score] for s in points],
     )
-    return [Text("", text), Chart(picture)]
+    return [Text("", text), picture]

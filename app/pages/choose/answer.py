@@ -20,7 +20,6 @@ from theodolite.app.blocks import (
     Table,
     Text,
 )
-from theodolite.app.components.chart import drawing, plain
 from theodolite.app.examples import shipped
 from theodolite.app.metrics import METRICS
 from theodolite.app.pages.board import cost
@@ -32,7 +31,7 @@ from theodolite.app.published import Published, Static
 from theodolite.app.question import Answer, Do, Question
 from theodolite.app.report.markdown import of_blocks
 from theodolite.app.spec import query
-from theodolite.app.web.figures import axis, draw, scatter
+from theodolite.app.web.figures import axis, draw, plain, scatter
 from theodolite.app.web.theme import SERIES
 from theodolite.app.workspace import Workspace
 from theodolite.engine.datasets.chunks import base
@@ -451,7 +450,7 @@ def _front(sheet: Sheet) -> list[Block]:
         height=360,
         left=64,
     )
-    chart = drawing(
+    chart = Chart(
         figure,
         f"Score against the time of one {unit}. {finding}.",
         name="theodolite-choice",
@@ -465,7 +464,7 @@ def _front(sheet: Sheet) -> list[Block]:
         f"Score against the time of one {unit}, with 95 % intervals. Dotted: the Pareto front; no "
         "other is both better and faster than one on it."
     )
-    return [Text(finding, lead), Chart(chart)]
+    return [Text(finding, lead), chart]
 
 
 def _differences(sheet: Sheet) -> list[Block]:

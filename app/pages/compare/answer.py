@@ -23,7 +23,6 @@ from theodolite.app.blocks import (
     Table,
     Text,
 )
-from theodolite.app.components.chart import drawing
 from theodolite.app.pages.compare import figures
 from theodolite.app.pages.compare.caveats import (
     caveats,
@@ -367,7 +366,7 @@ class Comparison(Answer):
                 Finding("No task was evaluated in the same way for all of them: see the table.")
             ]
         columns, rows = self.all_numbers(means=self.is_large)
-        picture = drawing(
+        picture = Chart(
             forest(intervals, base),
             "Differences to the baseline with their 95 % intervals. A filled mark is a real "
             f"difference, a hollow one a tie. {title}",
@@ -375,7 +374,7 @@ class Comparison(Answer):
             columns=columns,
             rows=rows,
         )
-        return [Finding(f"{title}."), Chart(picture)]
+        return [Finding(f"{title}."), picture]
 
     def _interval(self, name: str, task: str, row: str, series: str) -> Interval:
         verdict, one = self.verdicts[name, task], self.verdicts[name, task].difference
@@ -507,7 +506,7 @@ class Comparison(Answer):
 
 def _ranking(ranks: Sequence[RankInterval], note: str) -> list[Block]:
     title = figures.ranks_headline(ranks)
-    return [Text("", f"{title}. {note}"), Chart(figures.ranks(ranks, title))]
+    return [Text("", f"{title}. {note}"), figures.ranks(ranks, title)]
 
 
 def _brief(cell: Cell) -> GridCell:

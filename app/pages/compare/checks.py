@@ -14,7 +14,6 @@ from typing import Any
 
 from theodolite.app import formats
 from theodolite.app.blocks import Chart, Table
-from theodolite.app.components.chart import drawing
 from theodolite.app.pages.compare import figures
 from theodolite.app.pages.compare.evidence import (
     CLASSIFIERS,
@@ -134,7 +133,7 @@ def contrast(
     if not swaps:
         words.append("No two encoders change their order with it.")
     more = also or {}
-    chart = drawing(
+    chart = Chart(
         figures.slopes(drawn, f"score {over(tasks)}"),
         f"Scores of {len(names)} encoders by {what} {over(tasks)}. Crossing lines are encoders "
         "that swap ranks.",
@@ -161,7 +160,7 @@ def contrast(
         shown=10,
         note="How far each two agree on the order of the encoders, task by task.",
     )
-    return Check(words, bool(swaps), runs, [Chart(chart), table])
+    return Check(words, bool(swaps), runs, [chart, table])
 
 
 def size(evidence: Evidence) -> Check:
@@ -218,7 +217,7 @@ def _curve(evidence: Evidence, queued: Iterable[str]) -> tuple[list[Chart], list
     rows = [(name, k, scores[spec][task]) for name, k, spec in sizes if task in scores[spec]]
     points = Counter(name for name, _, _ in rows)
     rows = [row for row in rows if points[row[0]] > 1]
-    chart = drawing(
+    chart = Chart(
         figures.curves(rows, f"score on {task}"),
         f"Score on {task} over the number of dimensions kept by {PROJECTIONS[projection]}.",
         name=f"theodolite-size-curve-{projection}",
@@ -226,7 +225,7 @@ def _curve(evidence: Evidence, queued: Iterable[str]) -> tuple[list[Chart], list
         rows=rows,
     )
     runs = evidence.missing([task], encoders=smaller, listed=False) if smaller else []
-    return [Chart(chart)] if rows else [], runs
+    return [chart] if rows else [], runs
 
 
 def _sizes(evidence: Evidence, tasks: Sequence[str]) -> dict[str, Scores]:
@@ -335,7 +334,7 @@ def baselines(evidence: Evidence) -> Check:
         f"{formats.signed(min(others.values()) - floor[best])} points from it."
     )
     tops = {task: max(scores[name][task] for name in floor) for task in tasks}
-    chart = drawing(
+    chart = Chart(
         figures.dots((("baselines", floor), ("other encoders", others)), f"score {over(tasks)}"),
         f"Scores of baselines and of the other encoders {over(tasks)}.",
         name="theodolite-baselines",
@@ -346,7 +345,7 @@ def baselines(evidence: Evidence) -> Check:
             for name in names
         ],
     )
-    return Check([lead, text], None if add else bool(below), runs, [Chart(chart)], add)
+    return Check([lead, text], None if add else bool(below), runs, [chart], add)
 
 
 def relations(evidence: Evidence) -> Check:
@@ -392,7 +391,7 @@ def relations(evidence: Evidence) -> Check:
         f"({formats.score(cell.lowest)} to {formats.score(cell.highest)} with one encoder left "
         "out).",
     ]
-    chart = drawing(
+    chart = Chart(
         figures.grid(table),
         f"Spearman of transfer with probing tasks over {cell.n} encoders, "
         f"by {by}. A bordered cell changes sign when one encoder is left out.",
@@ -409,7 +408,7 @@ def relations(evidence: Evidence) -> Check:
             for pair, c in table.items()
         ],
     )
-    return Check(words, turning > 0, runs, [Chart(chart)])
+    return Check(words, turning > 0, runs, [chart])
 
 
 def _span(numbers: Iterable[int]) -> str:
@@ -459,7 +458,7 @@ def seeds(evidence: Evidence) -> Check:
     check = contrast("seed", by_seed, None, words, runs)
     largest, protocol = max(groups, key=lambda where: len(groups[where]))
     drawn = groups[largest, protocol]
-    chart = drawing(
+    chart = Chart(
         figures.dots(
             (("mean over seeds", {name: s.mean for name, s in drawn.items()}),),
             f"score on {largest}",
@@ -478,7 +477,7 @@ def seeds(evidence: Evidence) -> Check:
         check,
         words=[*check.words, tested],
         look=bool(meeting),
-        evidence=[Chart(chart), *check.evidence],
+        evidence=[chart, *check.evidence],
     )
 
 

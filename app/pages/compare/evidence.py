@@ -1,6 +1,5 @@
 """The stored results that the fairness checks are made on, and what a check finds in them."""
 
-import json
 import math
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -124,17 +123,12 @@ class Check:
         return sum(run.results for run in self.runs)
 
     @property
-    def numbers(self) -> dict[str, list[dict[str, Any]]]:
+    def numbers(self) -> dict[str, list[dict[Any, Any]]]:
         """The rows of each chart and table, by its name."""
-        numbers = dict[str, list[dict[Any, Any]]]()
-        for one in self.evidence:
-            if isinstance(one, Table):
-                name, columns, rows = one.name, one.columns, one.rows
-            else:
-                name, table = one.drawing["name"], json.loads(one.drawing["table"])
-                columns, rows = table["columns"], table["rows"]
-            numbers[name] = [dict(zip(columns, row, strict=True)) for row in rows]
-        return numbers
+        return {
+            one.name: [dict(zip(one.columns, row, strict=True)) for row in one.rows]
+            for one in self.evidence
+        }
 
 
 @dataclass(frozen=True, eq=False)

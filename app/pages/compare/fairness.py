@@ -114,7 +114,7 @@ def _card(key: str, check: Check, visitor: bool) -> Card:
     if check.evidence:
         parts: list[Block] = []
         for one in check.evidence:
-            parts += [Text("", one.drawing["label"]), one] if isinstance(one, Chart) else [one]
+            parts += [Text("", one.label), one] if isinstance(one, Chart) else [one]
         blocks.append(Fold("Evidence", parts))
     return Card(title, blocks, key, *TAGS[check.verdict])
 

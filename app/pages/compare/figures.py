@@ -8,7 +8,7 @@ from math import isnan
 from typing import Any
 
 from theodolite.app import formats
-from theodolite.app.components.chart import drawing, plain
+from theodolite.app.blocks import Chart
 from theodolite.app.formats import percent, shorten
 from theodolite.app.web.figures import (
     FEW_ROWS,
@@ -16,6 +16,7 @@ from theodolite.app.web.figures import (
     axis,
     clear_colour,
     draw,
+    plain,
     row_height,
     scatter,
     style,
@@ -28,7 +29,7 @@ DOTS = ("circle-open", "circle", "diamond", "square", "triangle-up", "cross")
 SHAPES = ("circle", "square", "diamond", "triangle-up", "cross", "star", "triangle-down", "x")
 
 
-def ranks(rows: Sequence[RankInterval], title: str) -> dict[str, Any]:
+def ranks(rows: Sequence[RankInterval], title: str) -> Chart:
     """Each encoder's rank with its 95 % interval over the resamples, the best first."""
     bars = scatter(
         x=[end for row in rows for end in (row.low, row.high, None)],  # None ends a line
@@ -61,7 +62,7 @@ def ranks(rows: Sequence[RankInterval], title: str) -> dict[str, Any]:
         zeroline=False,
         showgrid=False,
     )
-    return drawing(
+    return Chart(
         draw([bars, marks], x, y, height=110 + row_height(len(rows)) * len(rows), left=124),
         f"Rank of each encoder with its 95 % interval. {title}.",
         name="theodolite-ranks",

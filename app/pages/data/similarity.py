@@ -10,12 +10,11 @@ import numpy as np
 
 from theodolite.app import formats
 from theodolite.app.blocks import Block, Chart, Finding, Nothing
-from theodolite.app.components.chart import drawing, plain
 from theodolite.app.jobs.job import Job
 from theodolite.app.jobs.reporter import Reporter
 from theodolite.app.question import Answer, Do, Question
 from theodolite.app.spec import Field, Spec
-from theodolite.app.web.figures import Figure, axis, clear_colour, draw, scatter
+from theodolite.app.web.figures import Figure, axis, clear_colour, draw, plain, scatter
 from theodolite.app.web.theme import SERIES
 from theodolite.app.workspace import Workspace
 from theodolite.engine.encoders import Encoder, parse
@@ -230,13 +229,11 @@ class Similarity(Answer):
         places = engine.order(self.cosines, groups if several else [])
         rows = [rows[i] for i in places]
         return Chart(
-            drawing(
-                _figure(rows, self.cosines[places][:, places], framed=several),
-                f"Similarity of {len(rows)} data sets by {self.spec.encoder}, as a heat map.",
-                name="theodolite-similarity",
-                columns=["first", "second", "cosine", "sentences", "of the second"],
-                rows=[[*list(pair.values())[:3], *pair["sentences"]] for pair in self.rows()],
-            )
+            _figure(rows, self.cosines[places][:, places], framed=several),
+            f"Similarity of {len(rows)} data sets by {self.spec.encoder}, as a heat map.",
+            name="theodolite-similarity",
+            columns=["first", "second", "cosine", "sentences", "of the second"],
+            rows=[[*list(pair.values())[:3], *pair["sentences"]] for pair in self.rows()],
         )
 
 

@@ -21,7 +21,6 @@ from theodolite.app.blocks import (
     WordDiffs,
 )
 from theodolite.app.components import word_diff
-from theodolite.app.components.chart import drawing
 from theodolite.app.pages.decode.analogies import preset_of, read_names
 from theodolite.app.pages.decode.service import (
     MAX_STEPS,
@@ -407,7 +406,7 @@ class Interpolation(Answer):
             "ends": [spec.first, spec.second],
             "collection": "" if self.lacking else spec.data or "",
         }
-        return [*blocks, Component("interpolation", walk), Chart(cosines(self.steps))]
+        return [*blocks, Component("interpolation", walk), cosines(self.steps)]
 
     def notes(self) -> list[str]:
         """The real sentences near each step."""
@@ -426,7 +425,7 @@ class Interpolation(Answer):
         return f"{words}; from {formats.percent(turn)} of the way on they are nearer to the second."
 
 
-def cosines(steps: Sequence[Step]) -> dict[str, Any]:
+def cosines(steps: Sequence[Step]) -> Chart:
     """Chart the cosine to both ends by share: of the decoded sentences and of the points."""
     lines = (
         ("decoded, to the first", "to_first", SERIES[0], "solid", "circle"),
@@ -452,7 +451,7 @@ def cosines(steps: Sequence[Step]) -> dict[str, Any]:
         "yaxis": {"title": {"text": "cosine"}},
         "hovermode": "closest",
     }
-    return drawing(
+    return Chart(
         {"data": traces, "layout": layout},
         "Cosine to both sentences along the way",
         name="interpolation",

@@ -21,7 +21,6 @@ from theodolite.app.blocks import (
     Table,
     Text,
 )
-from theodolite.app.components.chart import drawing, plain
 from theodolite.app.decoders import ARCHITECTURES
 from theodolite.app.examples import shipped
 from theodolite.app.formats import cosine, last_part, plural
@@ -34,7 +33,7 @@ from theodolite.app.pages.diagnose.service import (
 )
 from theodolite.app.question import Answer, Do, Question
 from theodolite.app.spec import Field, Spec
-from theodolite.app.web.figures import axis, draw, scatter
+from theodolite.app.web.figures import axis, draw, plain, scatter
 from theodolite.app.web.theme import SERIES
 from theodolite.app.workspace import Workspace
 from theodolite.engine.decoding.diagnosis import NAMES, SYSTEMS, Diagnosis, Figure, source_of
@@ -218,7 +217,7 @@ class Diagnosed(Undiagnosed):
         """The figures beside the baselines, by length, and samples."""
         diagnosis, rows = self.diagnosis, self.rows()
         metrics = [m for m in (*METRICS, diagnosis.mover) if m and m in diagnosis.figures()]
-        charts = [Chart(chart) for metric in metrics if (chart := by_length(diagnosis, metric))]
+        charts = [chart for metric in metrics if (chart := by_length(diagnosis, metric))]
         return [
             Finding(*self._headline(), self.shipped),
             self._figures(),
@@ -325,7 +324,7 @@ def against_baselines(diagnosis: Diagnosis, metric: str) -> tuple[str, bool | No
     return "above both" if len(others) > 1 else "above it", True
 
 
-def by_length(diagnosis: Diagnosis, metric: str) -> dict[str, Any] | None:
+def by_length(diagnosis: Diagnosis, metric: str) -> Chart | None:
     """Chart one metric by sentence length, with intervals; None if there are no values."""
     what = name_of(metric)
     traces, table = [], []
@@ -367,7 +366,7 @@ def by_length(diagnosis: Diagnosis, metric: str) -> dict[str, Any] | None:
     ours = [f"{row[3]:.4g} at {row[1]}" for row in table if row[0] == table[0][0]]
     x = axis(type="category", categoryarray=list(diagnosis.lengths))
     y = axis(plain(what), rangemode="tozero")
-    return drawing(
+    return Chart(
         draw(traces, x, y, height=340, left=64, legend=True),
         f"{what} by the length of the sentence. {table[0][0]}: {ours[0]}, {ours[-1]}.",
         name=f"diagnosis-{metric}",

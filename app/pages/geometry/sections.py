@@ -13,12 +13,11 @@ import numpy as np
 
 from theodolite.app import formats
 from theodolite.app.blocks import Block, Chart, Finding, Problem, Readings, Text
-from theodolite.app.components.chart import drawing, plain
 from theodolite.app.formats import percent
 from theodolite.app.pages.geometry import service
 from theodolite.app.pages.geometry.service import Geometry
 from theodolite.app.web import figures
-from theodolite.app.web.figures import Figure, Trace, axis, draw, scatter
+from theodolite.app.web.figures import Figure, Trace, axis, draw, plain, scatter
 from theodolite.app.web.theme import SERIES
 from theodolite.app.workspace import Workspace
 from theodolite.engine import tasks
@@ -210,10 +209,10 @@ def section(
         rows: of its numbers.
         readings: encoder -> a sentence or two.
     """
-    picture = drawing(
+    picture = Chart(
         figure, f"{label}. {headline}.", name=f"theodolite-{name}", columns=columns, rows=rows
     )
-    return [Finding(headline, lead), Chart(picture), Readings(readings)]
+    return [Finding(headline, lead), picture, Readings(readings)]
 
 
 def cosines(known: Sequence[Distribution], data: str) -> list[Block]:

@@ -24,7 +24,6 @@ from theodolite.app.blocks import (
     Table,
     Text,
 )
-from theodolite.app.components.chart import drawing
 from theodolite.app.examples import shipped
 from theodolite.app.pages.judge import export
 from theodolite.app.pages.judge.session import MARKS, Session, open_session
@@ -176,7 +175,7 @@ class Judgement(Answer):
         blocks: list[Block] = [self.finding]
         for words, numbers, path in self._pairs():
             blocks.append(Text(words, numbers))
-            blocks += [Chart(_chart(path, words))] * (len(path) > 1)
+            blocks += [_chart(path, words)] * (len(path) > 1)
         how = (
             "First minus second, in points out of 100, after each mark. The band is a 95 % "
             "confidence sequence: it holds for all pairs together, however often you look."
@@ -235,7 +234,7 @@ def _interval(row: Sequence[float]) -> str:
     return f"{middle} points, {low} to {high}"
 
 
-def _chart(path: Sequence[Sequence[float]], words: str) -> dict[str, Any]:
+def _chart(path: Sequence[Sequence[float]], words: str) -> Chart:
     """Estimate and interval over the marks."""
     middle, low, high = (list(values) for values in zip(*path, strict=True))
     top = max(5.0, *(abs(end) for _, *ends in path[len(path) // 8 :] for end in ends))
@@ -247,7 +246,7 @@ def _chart(path: Sequence[Sequence[float]], words: str) -> dict[str, Any]:
         scatter(y=low, fill="tonexty", **plain | band),
         scatter(y=middle, **plain | line),
     ]
-    return drawing(
+    return Chart(
         draw(traces, axis("marks"), axis("points", range=[-top, top]), height=220, left=48),
         f"{words}.",
         name="theodolite-judgement",

@@ -8,7 +8,6 @@ from urllib.parse import urlencode
 
 from theodolite.app import formats
 from theodolite.app.blocks import Block, Chart, Component, Finding, Table
-from theodolite.app.components.chart import drawing, plain
 from theodolite.app.components.map import NEIGHBOURS, PROPS, StoredMap, folders, value
 from theodolite.app.formats import percent
 from theodolite.app.pages.map import service as maps
@@ -16,7 +15,7 @@ from theodolite.app.pages.map.job import Unmade, is_running, preview
 from theodolite.app.pages.spaces.job import Pair, SpacesSpec
 from theodolite.app.question import Answer, Do, Question
 from theodolite.app.spec import query
-from theodolite.app.web.figures import Figure, clear_colour
+from theodolite.app.web.figures import Figure, clear_colour, plain
 from theodolite.app.web.theme import SERIES
 from theodolite.app.workspace import Workspace
 
@@ -293,14 +292,14 @@ def _clusters(report: Mapping[str, Any]) -> list[Block]:
         [names[0][flow.before], names[1][flow.after], flow.sentences, flow.is_matched]
         for flow in every
     ]
-    figure = drawing(
+    figure = Chart(
         sankey(clusters, encoders),
         f"Flow of clusters from {encoders[0]} on the left to {encoders[1]} on the right. {title}.",
         name="theodolite-clusters",
         columns=[*(f"Group with {name}" for name in encoders), "Sentences", "Matched"],
         rows=[[*row[:3], "yes" if row[3] else "no"] for row in rows],
     )
-    return [Finding(title, text), Chart(figure)]
+    return [Finding(title, text), figure]
 
 
 def group_names(clusters: Mapping[str, Any]) -> list[list[str]]:

@@ -6,13 +6,12 @@ from typing import Annotated, Any, ClassVar
 
 from theodolite.app import formats
 from theodolite.app.blocks import Block, Chart, Finding, Fold, Link, Samples, Table, Text
-from theodolite.app.components.chart import drawing, plain
 from theodolite.app.pages.trainings import service
 from theodolite.app.pages.trainings.ablations import comparison
 from theodolite.app.pages.trainings.service import Course, Curves, TrainingRun
 from theodolite.app.question import Answer, Do, Question
 from theodolite.app.spec import Field, Spec
-from theodolite.app.web.figures import Trace, axis, clear_colour, draw, scatter, style
+from theodolite.app.web.figures import Trace, axis, clear_colour, draw, plain, scatter, style
 from theodolite.app.web.theme import SERIES
 from theodolite.app.workspace import Workspace
 from theodolite.engine.training.events import against_base, headline, is_improved
@@ -287,12 +286,12 @@ def charts(courses: Sequence[tuple[str, int | None, Curves]]) -> list[Block]:
                 lines.append(Line(name, place, steps, values, star, across, *own))
         if lines:
             heading = Text(quantity.heading(lines), quantity.about)
-            blocks += [heading, Chart(_chart_value(quantity, lines))]
+            blocks += [heading, _chart(quantity, lines)]
     return blocks
 
 
-def _chart_value(quantity: Quantity, lines: Sequence[Line]) -> dict[str, Any]:
-    """The value of a chart, with its numbers.
+def _chart(quantity: Quantity, lines: Sequence[Line]) -> Chart:
+    """A chart with its numbers.
 
     Lines by step; paths as in figure 2 of SimCSE, from the hollow mark to the large one. A star
     marks the weights that were kept. The zoom and the hidden lines survive the next value.
@@ -313,7 +312,7 @@ def _chart_value(quantity: Quantity, lines: Sequence[Line]) -> dict[str, Any]:
     )
     margin = {"l": 64, "r": 16, "t": 12, "b": 44}
     traces = [*_bases(lines), *(trace for line in lines for trace in _traces(line))]
-    return drawing(
+    return Chart(
         draw(traces, x, y, height=height, left=64, uirevision=name, margin=margin),
         f"{title} by step. {'; '.join(f'{one.name}: {one.course}' for one in lines)}",
         name=name,

@@ -9,7 +9,6 @@ from plotly.graph_objects import Figure
 from scipy.stats import norm
 
 from theodolite.app import formats
-from theodolite.app.components.chart import drawing
 from theodolite.app.pages.compare import figures as comparing
 from theodolite.app.pages.decode.answer import cosines
 from theodolite.app.pages.decode.service import DecodeResult, Step
@@ -112,15 +111,9 @@ CLUSTERS = {
 
 CHARTS = {
     "flow": spaces.sankey(CLUSTERS, (MARKUP, "b")),
-    "rank intervals": json.loads(
-        comparing.ranks(
-            [
-                RankInterval(MARKUP, 80.0, 1, 1, 2, 0.9),
-                RankInterval("b", 70.0, 2, 1, 2, 0.1),
-            ],
-            "",
-        )["figure"]
-    ),
+    "rank intervals": comparing.ranks(
+        [RankInterval(MARKUP, 80.0, 1, 1, 2, 0.9), RankInterval("b", 70.0, 2, 1, 2, 0.1)], ""
+    ).figure,
     "slopes": comparing.slopes({"one": {MARKUP: 80.0, "b": 70.0}}, "points"),
     "curves": lines(
         {(MARKUP, "F1"): (np.array([1.0, 2.0]), np.array([0.5, 0.25]))},
@@ -156,7 +149,7 @@ CHARTS = {
         np.linspace(-1, 1, 5),
     ),
     "no ridges": figures.ridges([], np.linspace(-1, 1, 5)),
-    "interpolation": json.loads(cosines(STEPS)["figure"]),
+    "interpolation": cosines(STEPS).figure,
 }
 
 
@@ -164,7 +157,7 @@ CHARTS = {
 def test_plotly_accepts_it(chart):
     """Each name of a property and each value; a name with markup is text."""
     assert MARKUP not in Figure(chart).to_json()
-    assert json.loads(drawing(chart, "label")["figure"])["data"] is not None
+    assert json.loads(formats.json_text(chart))["data"] is not None
 
 
 def test_ranks_have_their_intervals():

@@ -1,7 +1,5 @@
 """Geometry of spaces: what is measured, kept and said."""
 
-import json
-
 import numpy as np
 import pytest
 
@@ -76,6 +74,6 @@ def test_a_threshold_is_judged_on_the_split_it_was_not_chosen_on() -> None:
     part = np.repeat([0, 1], 4)
     made = geometry.Geometry("mine", info, np.ones(1), np.ones(1), cosine, gold, part)
     _, chart, _ = sections.thresholds([made], 4.0, None)
-    *_, last = json.loads(chart.drawing["table"])["rows"]
+    *_, last = chart.rows
     assert last[2:4] == [pytest.approx(0.5), 0.75]
     assert len(sections.thresholds([made], 9.0, None)) == 1

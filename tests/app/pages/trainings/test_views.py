@@ -1,7 +1,5 @@
 """Pictures of training, and ablations beside the paper: directions, spreads, recognition."""
 
-import json
-
 import numpy as np
 import pytest
 
@@ -27,7 +25,7 @@ def test_the_base_is_a_line_and_only_what_is_better_has_a_star(kept, mark):
     scores = {0: 68.0, 10: 65.0, 20: kept}
     looks = [{"step": s, "score": v, "low": v - 2, "high": v + 2} for s, v in scores.items()]
     _, chart = charts([("mine", 20, Curves(evals=looks))])
-    base, band, line, star = json.loads(chart.drawing["figure"])["data"]
+    base, band, line, star = chart.figure["data"]
     assert (base["x"], base["y"], base["line"]["dash"]) == ([0, 20], [68.0, 68.0], "dot")
     assert (min(band["y"]), max(band["y"])) == (min(65.0, kept) - 2, max(68.0, kept) + 2)
     assert (line["x"][0], line["y"][0], star["marker"]["symbol"]) == (0, 68.0, mark)
