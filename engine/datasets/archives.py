@@ -111,6 +111,9 @@ def rank(split: str) -> int:
 
 def kind_of(names: list[str]) -> tuple[Kind, TaskType]:
     """Return the kind and task type of an archive's data set, by its files' names."""
+    expected = f"Expected: {EXPECTED}. {TABLES}"
+    if not names:
+        raise UserError("The folder or archive holds no file.", expected, code="wrong-kind")
     stems = {PurePosixPath(name).name.partition(".")[0] for name in names}
     plain = [name.lower().removesuffix(".gz") for name in names if _is_table(name)]
     of_lines = are_languages(names) or all(name.endswith(".txt") for name in plain)
@@ -119,11 +122,10 @@ def kind_of(names: list[str]) -> tuple[Kind, TaskType]:
     try:
         listed_too = beir.layout(names).candidates
     except UserError as error:
-        some_names = listed(names, 6) or "no files"
         unread = map(advice_for, {PurePosixPath(name.lower()).suffix for name in names})
         raise UserError(
-            f"The files {some_names} are not those of a known data set. {error.message}",
-            next(filter(None, unread), f"Expected: {EXPECTED}. {TABLES}"),
+            f"The files {listed(names, 6)} are not those of a known data set. {error.message}",
+            next(filter(None, unread), expected),
             code="wrong-kind",
         ) from error
     return "retrieval", "Reranking" if listed_too else "Retrieval"

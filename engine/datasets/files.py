@@ -209,8 +209,11 @@ def told_encoding(raw: bytes) -> str | None:
     """Return the encoding of text that is not UTF-8, by its start; None if it is not certain."""
     from charset_normalizer import from_bytes
 
-    best = from_bytes(raw[: _CHECKED // 4], cp_isolation=list(_ENCODINGS)).best()
-    return best.encoding if best else None
+    sample = raw[: _CHECKED // 4]
+    best = from_bytes(sample, cp_isolation=list(_ENCODINGS)).best()
+    # A few lines of ASCII with a NUL among them could be one of UTF-16, in rare letters.
+    loses_lines = b"\n" in sample and "\n" not in str(best)
+    return best.encoding if best and not loses_lines else None
 
 
 def read_as(name: str, encoding: str) -> str:

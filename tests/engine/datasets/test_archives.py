@@ -163,7 +163,7 @@ def test_files_are_packed_alike_each_time(tmp_path: Path) -> None:
     [
         (zipped({"corpus.jsonl": b"0" * 50 * 2**20}), "too-large", "100 times"),
         (zipped({f"{i}.txt": b"" for i in range(1001)}), "too-large", "1,000 files"),
-        (zipped({}), "wrong-kind", "no files"),
+        (zipped({}), "wrong-kind", "no file"),
         (zipped({"x.arrow": b"", "a.json": b"{}", "b.json": b"{}"}), "wrong-kind", "to_parquet"),
         (zipped({"x.csv": b"a,b\n"}), "missing", "x.csv"),
         (zipped({"x.csv": b"a,b\n1,2\n", "y.csv": b"a,b\n1,2\n"}), "wrong-kind", "x.csv, y.csv"),

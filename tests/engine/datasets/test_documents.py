@@ -218,6 +218,7 @@ LATE = "A plain sentence.\n" * 200_000 + "K\u00f6ln\n"
         (TEXT.encode() + b"\xff", None, ""),
         ("\u041f\u0440\u0438\u0432\u0435\u0442\n".encode("cp1251") * 9, None, ""),
         ("\u3053\u3093\u306b\u3061\u306f\n".encode("shift_jis") * 9, None, ""),
+        (b"text,label\nhello\0,a\nbye,b\n", None, ""),
         (b"", None, ""),
     ],
     ids=[
@@ -230,6 +231,7 @@ LATE = "A plain sentence.\n" * 200_000 + "K\u00f6ln\n"
         "damaged",
         "cyrillic",
         "japanese",
+        "a nul",
         "empty",
     ],
 )
