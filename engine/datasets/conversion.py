@@ -88,18 +88,9 @@ def _sheet(file: Path, target: Path, sheet: str) -> Converted:
                 code="unknown",
             )
         for chosen in (sheet,) if sheet else names:
-            with target.open("w", encoding="utf-8", newline="") as out:
-                writer, empty = csv.writer(out), 0
-                for number, row in enumerate(book[chosen].iter_rows(values_only=True)):
-                    if number >= MAX_ROWS:
-                        raise too_many_rows(file.name)
-                    if all(value is None for value in row):
-                        empty += 1
-                        continue
-                    out.write("\n" * empty)  # a message counts lines as Excel does rows
-                    writer.writerow(map(_cell, row))
-                    empty = 0
+            has_gaps = _write(book[chosen], target, file.name)
             if target.stat().st_size:
+                lacks_values = has_gaps and _lacks_values(file, book[chosen])
                 break
         else:
             raise UserError(
@@ -113,7 +104,44 @@ def _sheet(file: Path, target: Path, sheet: str) -> Converted:
         book.close()
     others = [name for name in names if name != chosen]
     more = f" It also has {listed(others, 6)}." if others else ""
+    if lacks_values:
+        more += (
+            " Formulas without a value were read as empty: open the file in a spreadsheet program "
+            "and save it again."
+        )
     return Converted(target, f"The sheet {chosen} of {file.name} was read.{more}", names)
+
+
+def _write(sheet: Any, target: Path, name: str) -> bool:
+    """Write the rows of a sheet as CSV; return whether a cell of them is empty."""
+    with target.open("w", encoding="utf-8", newline="") as out:
+        writer, empty, has_gaps = csv.writer(out), 0, False
+        for number, row in enumerate(sheet.iter_rows(values_only=True)):
+            if number >= MAX_ROWS:
+                raise too_many_rows(name)
+            if all(value is None for value in row):
+                empty += 1
+                continue
+            has_gaps = has_gaps or None in row
+            out.write("\n" * empty)  # a message counts lines as Excel does rows
+            writer.writerow(map(_cell, row))
+            empty = 0
+    return has_gaps
+
+
+def _lacks_values(file: Path, sheet: Any) -> bool:
+    """Whether a sheet, of which the values were read, has formulas that were never calculated."""
+    import openpyxl
+
+    formulas = openpyxl.load_workbook(file, read_only=True, keep_links=False)
+    both = zip(sheet.iter_rows(), formulas[sheet.title].iter_rows(), strict=True)
+    found = any(
+        value.value is None and cell.data_type == "f"
+        for rows in both
+        for value, cell in zip(*rows, strict=True)
+    )
+    formulas.close()
+    return found
 
 
 def _cell(value: Any) -> Any:

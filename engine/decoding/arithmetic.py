@@ -175,7 +175,8 @@ def _check_names(parsed: _Expression, vectors: Mapping[str, np.ndarray]) -> None
         if name not in vectors:
             raise PlacedError(
                 f"No sentence is named {name!r}, at place {place}.",
-                f"Named are: {', '.join(sorted(vectors)) or 'none'}.",
+                f"Give it one, on the command line by --let {name}=SENTENCE. Named are: "
+                f"{', '.join(sorted(vectors)) or 'none'}.",
                 parsed.text,
                 place,
                 len(name),

@@ -2,6 +2,7 @@
 
 import io
 import json
+import shlex
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -370,7 +371,7 @@ def encode_corpus(
     said = (
         f"{formats.count(corpus.size)} vectors of {corpus.dim} dimensions "
         f"({formats.size(corpus.file_bytes)}) in {job.out}. "
-        f"Search them: theodolite search QUERY --in {name} --encoder '{corpus.encoder}'"
+        f"Search them: theodolite search QUERY {shlex.join(['--in', name, '-e', corpus.encoder])}"
     )
     said = "\n".join([said, *filter(None, notes)])
     done(facts | {"hash": corpus.hash, "fingerprint": corpus.fingerprint}, said, as_json)

@@ -63,6 +63,8 @@ def add(workspace: Workspace, spec: str, *, send_texts: bool = False) -> dict[st
     facts = describe(spec, read=True)
     if facts["problem"] not in (None, LATER):
         raise UserError(facts["problem"])
+    if facts["kind"] == RANKER_KIND and facts["available"]:
+        workspace.ranker(facts["spec"])  # its words may ask for a language that is not there
     return _flat(_row(workspace, facts))
 
 
@@ -142,7 +144,7 @@ def _of_list(workspace: Workspace, spec: str) -> str:
 def _gone(spec: str) -> dict[str, Any]:
     """What there is to say of an encoder whose folder or file was removed."""
     gone = [path for path in parse(spec).paths if not Path(path).exists()]
-    return {"problem": f"There is no {gone[0]} any more.", "warnings": []} if gone else {}
+    return {"problem": f"There is no {gone[0]}.", "warnings": []} if gone else {}
 
 
 def _flat(row: Any) -> dict[str, Any]:

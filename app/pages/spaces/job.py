@@ -102,8 +102,8 @@ class SpacesSpec(Spec, Job):
         encoders = canonical(self.encoders)
         if len(encoders) != 2:
             raise UserError(
-                "Choose two different encoders.",
-                "Each is also compared with itself.",
+                f"Two different encoders are compared; given were {len(encoders)}.",
+                "Name two. Each is also compared with itself.",
                 code="conflict",
             )
         vars(self).update(encoders=encoders)

@@ -268,6 +268,18 @@ def test_a_sheet_of_excel(tmp_path: Path) -> None:
             convert(file, tmp_path, name)
 
 
+@pytest.mark.parametrize(("made", "says"), [("=1+1", True), (None, False), (2, False)])
+def test_formulas_that_were_never_calculated_are_said(
+    tmp_path: Path, made: object, says: bool
+) -> None:
+    """As programs write them: a spreadsheet's own have their values beside them."""
+    book, file = openpyxl.Workbook(), tmp_path / "mine.xlsx"
+    for row in (["sentence", "grade"], ["A", made], ["=", 1]):
+        book.active.append(row)
+    book.save(file)
+    assert ("Formulas without a value" in convert(file, tmp_path).note) is says
+
+
 @pytest.mark.parametrize("content", [b"PK\x03\x04....", b"", b"<html>"])
 def test_what_is_no_workbook_is_refused(tmp_path: Path, content: bytes) -> None:
     with refused("damaged", "mine.xlsx"):

@@ -50,6 +50,7 @@ def test_what_cannot_encode_is_not_added(home: Path, folders: Folders) -> None:
         (f"dir:{pointer}", "Git LFS pointer"),
         ("dir:/nowhere", "no folder"),
         ("hf:a b/c", "no id"),
+        ("fuse(bm25?stemmer=klingon, random:8)", "no stemmer for klingon"),
     ):
         assert why in theodolite("encoders", "add", spec, code=2)[-1]
     cnn = LIKE_THEIRS["cnn"](folders, "cnn")
