@@ -78,7 +78,7 @@ function build() {
     list.replaceChildren(...shown.map(({ title, note, kind, at }, i) =>
       el("li", { role: "option", id: `t-place-${i}`, "data-kind": kind },
         el("span", { dir: "auto" }, ...marked(title, at)), el("small", {}, [note, kind].filter(Boolean).join(" · ")))));
-    said.textContent = shown.length ? "" : "Nothing here is called that.";
+    said.textContent = shown.length ? "" : "Nothing here has that name.";
     choose(0);
   }
   const go = (place) => place && location.assign(new URL(place.href, document.baseURI));

@@ -1,6 +1,6 @@
 // The panel Publish: what would leave this machine with the page as it is, and then that as a ZIP.
 // Every text is set as text.
-const MASKS = [["none", "As they are"], ["paths", "Without paths of this machine"], ["names", "None of your own"]];
+const MASKS = [["none", "As they are"], ["paths", "Without paths of this machine"], ["names", "Public names only"]];
 const HEADS = ["What", "Name", "About", "Licence", "Size"];
 
 // Open the panel; it is made when it is opened first. `freezes` are the paths of pages that can be frozen.
@@ -30,7 +30,7 @@ function build() {
     choice("t-what", "page", "This page, as it is now"), choice("t-what", "all", "All pages that have something to show"));
   const names = el("select", { "aria-label": "Names" }, ...MASKS.map(([value, label]) => el("option", { value }, label)));
   const texts = el("input", { type: "checkbox", checked: true });
-  const list = el("button", { type: "submit", class: "t-button" }, "List what would leave");
+  const list = el("button", { type: "submit", class: "t-button" }, "Show what will be published");
   const said = el("p", { role: "status", class: "t-publish-said" });
   const answer = el("div", { class: "t-publish-answer", tabindex: "-1" });
   const form = el("form", {}, what,
@@ -52,7 +52,7 @@ function build() {
       el("thead", {}, el("tr", {}, ...HEADS.map((head) => el("th", { scope: "col" }, head)))),
       el("tbody", {}, ...rows.map((row) => el("tr", {}, ...cells(row).map((cell) => el("td", {}, el("span", { dir: "auto" }, cell ?? "")))))));
     answer.replaceChildren(
-      el("div", { class: "t-scroll", role: "region", tabindex: "0", "aria-label": "What would leave" }, table),
+      el("div", { class: "t-scroll", role: "region", tabindex: "0", "aria-label": "What will be published" }, table),
       el("p", {}, el("a", { class: "t-button t-publish-get", href: zip, download: "" }, "Accept, and download the ZIP")),
       el("p", { class: "t-muted" }, "The same in a terminal:"), el("pre", {}, command));
     answer.focus();
@@ -63,7 +63,7 @@ function build() {
     const whole = form.elements["t-what"].value === "all";
     const asked = { address: whole ? "" : address(location, document.baseURI), mask: names.value, texts: texts.checked };
     answer.replaceChildren();
-    said.textContent = "Freezing; a page takes some seconds, all of them a minute or so.";
+    said.textContent = "Writing the files; a page takes some seconds, all of them a minute or so.";
     list.disabled = true;
     try {
       const found = await fetch(new URL("./theodolite/publish", document.baseURI), {
@@ -83,7 +83,7 @@ function build() {
     const can = freezes.includes(path);
     const [page, all] = form.elements["t-what"];
     page.disabled = !can;
-    page.closest("label").title = can ? "" : "This page has nothing that stays without the app";
+    page.closest("label").title = can ? "" : "Nothing on this page can be published";
     (can ? page : all).checked = true;
     said.textContent = "";
     answer.replaceChildren();

@@ -46,9 +46,9 @@ function pointCard(ui, point) {
     el("h3", {}, point.text),
     first ? el("p", { class: "t-small t-muted" }, `${first[0]}: ${first[1]}`) : "",
     ...(all ? [el("p", { class: "t-small" },
-      `Of its ${all} nearest in the full space, ${near} ${near === 1 ? "is" : "are"} among its ${all} nearest on the map; the others, dashed, the map put elsewhere.`),
+      `Of its ${all} nearest in the full space, ${near} ${near === 1 ? "is" : "are"} among its ${all} nearest on the map; the map placed the others, dashed, elsewhere.`),
     neighbourTable(ui, point.neighbours)] : []),
-    el("details", { class: "t-map-facts" }, el("summary", {}, "All that is known of it"), el("dl", {}, ...facts)),
+    el("details", { class: "t-map-facts" }, el("summary", {}, "Everything known about it"), el("dl", {}, ...facts)),
     el("p", { class: "t-map-acts" }, searchLink(ui, point.text),
       all ? pressable("Select it and its neighbours", () => select(ui, [point.id, ...point.neighbours.map((one) => one.id)], "replace")) : "",
       pressable("Close", () => closePoint(ui))));
@@ -108,7 +108,7 @@ function decodedCard(ui, decoded) {
     return el("section", { class: "t-map-card", "aria-label": "The place decoded" },
       el("h3", {}, `No decoder for ${decoded.lacking} yet`),
       el("p", {}, "A place can be put into words when the encoder has a decoder; it is trained once, in the background." +
-        (way && decoded.time ? ` That takes ${decoded.time}, as far as can be told beforehand.` : "")),
+        (way && decoded.time ? ` As an estimate, that takes ${decoded.time}.` : "")),
       el("p", { class: "t-map-acts" }, way, close));
   }
   if (decoded.failure) {
@@ -123,7 +123,7 @@ function decodedCard(ui, decoded) {
     el("h3", { dir: "auto" }, decoded.sentence || "The decoder says nothing at all."),
     el("p", { class: "t-small" }, `Decoded from the weighted mean of the ${n === 1 ? "nearest point" : `${n} nearest points`}, in all ${decoded.dim} dimensions. ` +
       `Cosine of the sentence to that mean: ${cosine(decoded.cosine)}.`),
-    el("div", { class: "t-scroll t-map-rows", tabindex: "0", role: "region", "aria-label": "The points that have a say" },
+    el("div", { class: "t-scroll t-map-rows", tabindex: "0", role: "region", "aria-label": "The points it is decoded from" },
       el("table", { class: "t-table" },
         el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Nearest on the map"), el("th", { scope: "col", class: "t-num" }, "Weight"))),
         el("tbody", {}, ...rows))),

@@ -127,6 +127,6 @@ const linkTo = (ui, index, sentence) => `./search?${new URLSearchParams({ in: ui
 const waiting = ({ runs, loads }, share) => (runs
   ? `<div class="t-run"><p class="t-muted">Loading ${loads}</p><div class="t-bar"><i style="width:${Math.round(100 * share)}%"></i></div></div>`
   : '<div class="t-run"><p class="t-muted">Looking it up</p></div>');
-const failed = () => notice("A file of it could not be read.", "Search again; the network may be down.");
+const failed = () => notice("One of its files could not be read.", "Search again; the network may be down.");
 const notice = (said, hint) => `<div class="t-notice"><p><strong>${said}</strong></p><p>${hint}</p></div>`;
-const UNKNOWN = notice("It needs Python.", "Its vectors of this collection were not there when this was published.");
+const UNKNOWN = notice("It needs Python.", "Its vectors for this collection were not available when this was published.");
