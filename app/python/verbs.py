@@ -268,6 +268,16 @@ def gate_save(
 
 
 def _several(given: Any) -> list[Any]:
-    """Wrap a single encoder in a list."""
-    single = isinstance(given, str | bytes) or not isinstance(given, Iterable)
-    return [given] if single else list(given)
+    """Wrap a single encoder in a list; one of sentence-transformers is iterable itself."""
+    single = isinstance(given, str | bytes) or is_encoder(given) or not isinstance(given, Iterable)
+    several = [given] if single else list(given)
+    for one in filter(is_encoder, several):
+        lacking = [name for name in ("name", "fingerprint") if not hasattr(one, name)]
+        if lacking:
+            raise UserError(
+                f"A {type(one).__name__} has no {' and no '.join(lacking)}, as encoders do.",
+                "Load a model of sentence-transformers by theodolite.load('hf:ID') or "
+                "('dir:FOLDER'), and give these to an encoder of your own.",
+                code="wrong-kind",
+            )
+    return several

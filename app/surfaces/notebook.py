@@ -11,6 +11,7 @@ from theodolite.app.jobs.submit import Move, perform
 from theodolite.app.question import Answer, Do, Question
 from theodolite.app.spec import Parameter, parameters
 from theodolite.app.workspace import Workspace, default_data, default_store
+from theodolite.engine.errors import UserError
 
 A = TypeVar("A", bound=Answer)
 _COMMON = {
@@ -74,7 +75,15 @@ def performed(workspace: Workspace, move: Move | None = None) -> Do:
 
 def own(workspace: Workspace | None) -> Workspace:
     """The given workspace, or the user's own: THEODOLITE_HOME with THEODOLITE_DATA."""
-    return workspace or _open(default_store(), default_data())
+    if workspace is None:
+        return _open(default_store(), default_data())
+    if not isinstance(workspace, Workspace):
+        raise UserError(
+            f"The workspace is of type {type(workspace).__name__}.",
+            "Give a theodolite.Workspace(folder, data).",
+            code="wrong-kind",
+        )
+    return workspace
 
 
 @lru_cache(maxsize=2)

@@ -19,7 +19,7 @@ from theodolite.engine.encoders.source import Source, clean
 from theodolite.engine.encoders.transformer import (
     check_vocabulary,
     cut_to,
-    default_device,
+    device_of,
     quiet,
     read_as,
     refuse_longer,
@@ -369,7 +369,7 @@ class SentenceTransformerSource(Source):
         return self._weights.get(self._load)
 
     def _load(self) -> Loaded:
-        device = self._device or default_device()
+        device = device_of(self._device)
         model = read(self.checkpoint, self._max_length, self._dtype, device)
         check_unchanged(self._hashes, hashes(self.checkpoint.folder), self.name)
         return model

@@ -263,7 +263,7 @@ def parse(spec: str) -> EncoderSpec:
 
     Relative paths are made absolute, so that a spec means the same in another process.
     """
-    text(spec, "encoder")
+    text(spec, "encoder", "A folder is written dir:FOLDER, a model of the hub hf:ID.")
     if any("\ud800" <= character <= "\udfff" for character in spec):
         raise UserError(
             "The encoder's text contains an unpaired surrogate, or a byte that is not UTF-8.",

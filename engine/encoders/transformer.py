@@ -259,7 +259,7 @@ class TransformerSource(Source):
         self._weights.get(self._read)
 
     def _read(self) -> Transformer:
-        device = self._device or default_device()
+        device = device_of(self._device)
         model = Transformer(self.checkpoint, self.settings.max_length, self._dtype, device)
         check_unchanged(self._hashes, self.checkpoint.hashes, self.name)
         return model
@@ -318,6 +318,22 @@ def default_device() -> str:
     if torch.cuda.is_available():
         return "cuda"
     return "mps" if torch.backends.mps.is_available() else "cpu"
+
+
+def device_of(requested: str | None) -> str:
+    """The device that is asked for, if this machine has it; else the default one."""
+    import torch
+
+    name = requested or default_device()
+    try:
+        torch.empty(0, device=name)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        raise UserError(
+            f"This machine has no device {name!r}.",
+            "Leave the device out: the first GPU is taken if there is one, else the processor.",
+            code="unsupported",
+        ) from error
+    return name
 
 
 def read_as(dtype: str) -> torch.dtype:

@@ -20,7 +20,7 @@ from theodolite.engine.encoders.probe import refusal
 from theodolite.engine.encoders.sentence_transformer import hashes, read
 from theodolite.engine.encoders.source import clean, slices
 from theodolite.engine.encoders.spec import SourceSpec
-from theodolite.engine.encoders.transformer import default_device
+from theodolite.engine.encoders.transformer import device_of
 from theodolite.engine.encoders.weights import weights
 from theodolite.engine.errors import UserError
 from theodolite.engine.progress import Progress, ProgressCallback, nobody
@@ -59,7 +59,7 @@ class Model:
         self.checkpoint = checkpoint_at(source)
         self.checkpoint.check(ranker=kind)
         length = source.option("max_length")
-        self._read = (int(length) if length else None, "float32", device or default_device())
+        self._read = (int(length) if length else None, "float32", device_of(device))
         self._class = self.CLASSES[kind]
         files = hashes(self.checkpoint.folder)
         self.fingerprint = fingerprint(self._class, *files, length)

@@ -35,7 +35,7 @@ import numpy as np
 import torch
 from torch import distributed
 
-from theodolite.engine.encoders.transformer import default_device
+from theodolite.engine.encoders.transformer import default_device, device_of
 from theodolite.engine.errors import UserError
 from theodolite.engine.training.base_spec import BaseSpec
 
@@ -111,16 +111,7 @@ def _device(requested: str | None, local_rank: int, world_size: int) -> torch.de
     name = requested or default_device()
     if name == "cuda" and world_size > 1:
         name = f"cuda:{local_rank}"
-    try:
-        device = torch.device(name)
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
-        raise UserError(
-            f"This machine has no device {name!r}.",
-            "Leave the device out: the first GPU is taken if there is one, else the processor.",
-            code="unsupported",
-        ) from error
-    return device
+    return torch.device(device_of(name))
 
 
 @dataclass(frozen=True)

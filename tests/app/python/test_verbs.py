@@ -7,6 +7,8 @@ from html import unescape
 from pathlib import Path
 
 import pytest
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import BoW
 
 import theodolite as th
 from tests.errors import refused
@@ -50,6 +52,12 @@ def test_an_encoder_as_an_object_is_no_name(own: th.Workspace) -> None:
     """Where the store's results are compared; a program that prints one sees which it is."""
     with refused("invalid", "<encoder 'random:16'>", "minilm", "evaluate and search"):
         th.compare(["minilm", th.load("random:16")])
+    model = SentenceTransformer(modules=[BoW(["cat"])], device="cpu")
+    for given in (model, [model]):
+        with refused("wrong-kind", "SentenceTransformer has no name", "theodolite.load"):
+            th.evaluate(given, "StarterSTS")  # type: ignore[arg-type]
+    with refused("wrong-kind", "str", "theodolite.Workspace"):
+        th.compare(["random:8", "random:4"], workspace=str(own.store.folder))  # type: ignore[arg-type]
     assert str(own.store.folder) in repr(own)
     assert repr(rankers.load("bm25")) == "<ranker 'bm25'>"
 

@@ -108,6 +108,12 @@ def test_pooling_does_not_mind_the_side_of_the_padding():
         assert pool(States([states], None, mask), pooling).tolist() == [expected]
 
 
+def test_a_device_that_is_not_here_is_said(folders):
+    for spec in (f"dir:{folders['bert']}?pooling=avg", "minilm"):
+        with refused("unsupported", "no device 'quux'"):
+            load(spec, device="quux").encode(["a"])
+
+
 @pytest.mark.parametrize("device", ["cpu", "cuda", "mps"])
 def test_the_fingerprint_follows_the_files_whatever_the_device(folders, tmp_path, device):
     """Weights are read at the first `encode`, so this needs no such device."""
