@@ -1,7 +1,5 @@
 """`theodolite serve` and `theodolite worker`: the long-running processes."""
 
-from __future__ import annotations
-
 import contextlib
 import gc
 import os
@@ -9,11 +7,13 @@ import re
 import secrets
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
+import gradio as gr
 import typer
 
-from theodolite.app.desktop.window import Browser
+from theodolite.app import endpoints, formats, significance, ui
+from theodolite.app.desktop.window import Browser, for_window
 from theodolite.app.fleet.address import Address
 from theodolite.app.pages.evaluate.job import welcome
 from theodolite.app.terminal import (
@@ -28,12 +28,8 @@ from theodolite.app.terminal import (
     plain_errors,
     say,
 )
-from theodolite.app.ui import Auth
 from theodolite.app.workspace import Workspace, default_data, default_store
 from theodolite.engine.errors import UserError
-
-if TYPE_CHECKING:
-    import gradio as gr
 
 _QUEUE_SECONDS = 0.005
 NO_TUNNEL = """\
@@ -121,8 +117,6 @@ def serve(
     """
     browser: Browser | None = None
     if window:
-        from theodolite.app.desktop.window import for_window
-
         if no_browser:
             raise UserError(
                 "A window needs a browser.",
@@ -150,8 +144,6 @@ def serve(
             say(_summary(workspace))
         else:
             workspace.store.refuse_writing()
-        from theodolite.app import ui
-
         with contextlib.redirect_stdout(sys.stderr):  # Gradio prints why it has no tunnel
             pages = ui.launch(
                 workspace,
@@ -178,7 +170,6 @@ def serve(
 
 def _stay(workspace: Workspace, pages: gr.Blocks, browser: Browser | None, *, fleet: bool) -> None:
     """Serve the pages until interrupted, with the worker: people wait for the page first."""
-    from theodolite.app import significance
     from theodolite.app.jobs.supervisor import Supervisor
 
     gc.freeze()  # the pages are permanent: collecting them delayed every answer by 0.5 s
@@ -203,8 +194,6 @@ def _stay(workspace: Workspace, pages: gr.Blocks, browser: Browser | None, *, fl
 
 def _summary(workspace: Workspace) -> str:
     """A sentence on what visitors of a demonstration can use."""
-    from theodolite.app import endpoints, formats
-
     names = workspace.store.encoders.names()
     here = [name for name in names if not endpoints.addresses(name)]
     data = workspace.catalog.names()
@@ -296,7 +285,7 @@ def worker(
         here.run(folder, data or default_data(), slot)
 
 
-def _login(auth: str | None, file: Path | None) -> Auth | None:
+def _login(auth: str | None, file: Path | None) -> ui.Auth | None:
     """The logins; None to let everybody in."""
     from theodolite.app.web.guard.accounts import Accounts
 

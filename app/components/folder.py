@@ -3,15 +3,12 @@
 Gradio's own file component takes folders too, but drops the paths of the files in them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import gradio as gr
 
 from theodolite.app.components.modules import mount
-
-if TYPE_CHECKING:
-    import gradio as gr
 
 
 def folder(label: str, into: str, endings: Sequence[str], **kwargs: Any) -> gr.HTML:
@@ -23,8 +20,6 @@ def folder(label: str, into: str, endings: Sequence[str], **kwargs: Any) -> gr.H
         endings: endings of the files to include, such as `.json`.
         **kwargs: arguments of `gr.HTML`: `elem_id`, …
     """
-    import gradio as gr
-
     wanted = "|".join(ending.replace(".", r"\.") for ending in endings)
     return gr.HTML(
         "",

@@ -1,13 +1,13 @@
 """The page and the verb *Workers*: who executes jobs, here and in a fleet, and what waits."""
 
-from __future__ import annotations
-
 import functools
 import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
+
+import gradio as gr
 
 from theodolite.app import formats
 from theodolite.app.blocks import Block, Caveat, Caveats, Code, Finding, Table, Text
@@ -19,9 +19,6 @@ from theodolite.app.web.progress import how_far
 from theodolite.app.workspace import Workspace
 from theodolite.store import StoreError
 from theodolite.store.fleet import Fleet
-
-if TYPE_CHECKING:
-    import gradio as gr
 
 TITLE = "Workers"
 PATH = "workers"
