@@ -53,6 +53,5 @@ def cuts(
 
 
 def _cut(workspace: Workspace, spec: str, name: str) -> list[str]:
-
     data = workspace.catalog.load(name)
     return [] if getattr(data, "late", False) else encoders.cuts_of(spec, data.sentences, name)
