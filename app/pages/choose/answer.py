@@ -31,7 +31,7 @@ from theodolite.app.published import Published, Static
 from theodolite.app.question import Answer, Do, Question
 from theodolite.app.report.markdown import of_blocks
 from theodolite.app.spec import query
-from theodolite.app.web.figures import axis, draw, plain, scatter
+from theodolite.app.web.figures import axis, draw, log_axis, plain, scatter
 from theodolite.app.web.theme import SERIES
 from theodolite.app.workspace import Workspace
 from theodolite.engine.datasets.chunks import base
@@ -445,7 +445,7 @@ def _front(sheet: Sheet) -> list[Block]:
     )
     figure = draw(
         [line, marks],
-        axis(f"ms per {unit} (log)", type="log", zeroline=False),
+        log_axis(f"ms per {unit} (log)", [row[key] for row in rows]),
         axis(_metric(sheet), zeroline=False),
         height=360,
         left=64,

@@ -17,7 +17,7 @@ from theodolite.app.formats import percent
 from theodolite.app.pages.geometry import service
 from theodolite.app.pages.geometry.service import Geometry
 from theodolite.app.web import figures
-from theodolite.app.web.figures import Figure, Trace, axis, draw, plain, scatter
+from theodolite.app.web.figures import Figure, Trace, axis, draw, log_axis, plain, scatter
 from theodolite.app.web.theme import SERIES
 from theodolite.app.workspace import Workspace
 from theodolite.engine import tasks
@@ -354,7 +354,10 @@ def hubs(geometries: Sequence[Geometry]) -> list[Block]:
         lines(
             {name: (times, 100 * share) for name, (times, share) in curves.items()},
             f"among the {k} nearest of %{{x}} or more: %{{y:.3~g}} % of sentences",
-            axis(f"among the {k} nearest of so many others, or more", type="log"),
+            log_axis(
+                f"among the {k} nearest of so many others, or more",
+                np.concatenate([times for times, _ in curves.values()]).tolist(),
+            ),
             axis("share of sentences, %", type="log", tickformat="~g"),
         ),
         "How often a sentence is a neighbour",
