@@ -60,7 +60,7 @@ class Runs(Table):
         digest = hash_of(kind, text)
         run_id, now = secrets.token_hex(6), time.time()
         with self._database.write() as connection:
-            if live := self.live(kind, spec):
+            if live := self.live((kind, spec)):
                 return live
             connection.execute(
                 "INSERT INTO runs (id, kind, title, spec, spec_hash, state, worker, priority,"
@@ -70,13 +70,16 @@ class Runs(Table):
             )
         return run_id
 
-    def live(self, kind: str, spec: Mapping[str, Any]) -> str:
-        """The id of an equal run that is not over yet, empty without one."""
-        row = self._database.row(
-            "SELECT id FROM runs WHERE spec_hash = ? AND state IN ('queued', 'running')",
-            [hash_of(kind, to_json(spec))],
+    def live(self, *wanted: tuple[str, Mapping[str, Any]]) -> str:
+        """The id of a run that is not over yet: the first of these (kind, spec); empty for none."""
+        hashes = [hash_of(kind, to_json(spec)) for kind, spec in wanted]
+        rows = self._database.rows(
+            f"SELECT id, spec_hash FROM runs WHERE spec_hash IN ({','.join('?' * len(hashes))})"
+            " AND state IN ('queued', 'running')",
+            hashes,
         )
-        return str(row["id"]) if row else ""
+        ids = {row["spec_hash"]: row["id"] for row in rows}
+        return next((str(ids[one]) for one in hashes if one in ids), "")
 
     def get(self, run_id: str) -> RunRow:
         """The run of that id.

@@ -141,12 +141,11 @@ class _Asking(Generic[A]):
             lack = None if self.workspace.read_only else answer.lack
             button = gr.skip() if lack is None else gr.update(value=lack, visible=lack != "")
             # A page that was reloaded before its run was queued does not know of it.
-            live = (self.workspace.store.runs.live(job.kind, job.to_spec()) for job in lacking)
-            run = next(filter(None, live), gr.skip())
+            live = self.workspace.store.runs.live(*((job.kind, job.to_spec()) for job in lacking))
             blocks = answer.blocks()
             if lacking and self.workspace.read_only:
                 blocks = [replace(b, hint=NO_RUNS) if isinstance(b, Nothing) else b for b in blocks]
-            yield {"answer": web.value(blocks), "go": button, "run": run}
+            yield {"answer": web.value(blocks), "go": button, "run": live or gr.skip()}
 
     def make(self, values: Values) -> str:
         """Queue what is lacking; return the id of the first run, empty if there is none."""

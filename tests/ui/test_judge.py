@@ -114,7 +114,7 @@ def test_a_session_is_begun_a_model_judges_as_well_and_it_becomes_a_data_set(
     says(page.locator("#findings"), "On 1 document marked by both")
     page.get_by_role("button", name="End judging").click()
     page.get_by_role("button", name="Save as a data set").click()
-    link = page.locator("#findings").get_by_role("link", name="upload:starter-topics-judged-")
+    link = page.locator("#judging").get_by_role("link", name="upload:starter-topics-judged-")
     expect(link).to_have_attribute("href", re.compile(r"^\./data\?set=upload"))
 
 

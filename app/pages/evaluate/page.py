@@ -182,13 +182,13 @@ def build(workspace: Workspace) -> None:
     with parts.bar(TITLE, DESCRIPTION), parts.more("Protocol and seeds"):
         controls.render("protocol", "seed", "seeds")
     with gr.Row(elem_classes=["t-desk"]):
-        with gr.Column(scale=5, min_width=320):
+        with gr.Column(scale=5, min_width=320, elem_classes=["t-answer"]):
             listed = {"info": None, "allow_custom_value": False} if workspace.read_only else {}
             controls.render("encoders", **listed)
             controls.render("suite")
             about = web.answer(elem_id="about-suite")
             controls.render("tasks")
-        with gr.Column(scale=4, min_width=320, elem_classes=["t-beside", "t-answer"]):
+        with gr.Column(scale=4, min_width=320, elem_classes=["t-beside"]):
             plan = web.answer(elem_id="plan")
             with gr.Row(visible=not workspace.read_only, elem_classes="t-go"):
                 go = gr.Button("Evaluate", variant="primary", elem_id="evaluate")

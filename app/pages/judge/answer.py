@@ -184,12 +184,7 @@ class Judgement(Answer):
         blocks.append(Points([("", text) for text in remarks]))
         if self.qrels:
             blocks.append(Download("Download qrels", export.QRELS, self.qrels))
-        if self.dataset:
-            links = [
-                Link(self.dataset, "data", {"set": self.dataset}),
-                Link("Evaluate on it", "evaluate", {"task": self.dataset}),
-            ]
-            blocks += [Text("", "Saved as a data set, which is also a task:"), Links(links)]
+        blocks += self.saved()
         if self.marks:
             rows = [list(row.values()) for row in self.marks]
             blocks += [
@@ -197,6 +192,16 @@ class Judgement(Answer):
                 Table("marks", list(self.marks[0]), rows, shown=MAX_ROWS),
             ]
         return blocks
+
+    def saved(self) -> list[Block]:
+        """The data set that the marks were saved as, if they were."""
+        if not self.dataset:
+            return []
+        links = [
+            Link(self.dataset, "data", {"set": self.dataset}),
+            Link("Evaluate on it", "evaluate", {"task": self.dataset}),
+        ]
+        return [Text("", "Saved as a data set, which is also a task:"), Links(links)]
 
     def _pairs(self) -> Iterator[tuple[str, str, list[Sequence[float]]]]:
         """Of each pair, in the order of the names that are shown: words, numbers, and the path."""

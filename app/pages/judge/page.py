@@ -276,14 +276,14 @@ def _blocks(workspace: Workspace, values: Values) -> tuple[list[Block], list[Blo
     question = judging.ask(workspace, session, values.judge) if asks else None
     said = answer.judgement(workspace, session, names=not values.blind or not session)
     if asks:
-        left = _question(question, said.board, ended=not values.blind)
+        left = [*_question(question, said.board, ended=not values.blind), *said.saved()]
         state = judging.open_session(workspace, session)
         for position in state.disagreements[:MAX_DISAGREEMENTS]:
             one = state.question(position)
             buttons = _buttons("settle", state.spec.mode, position)
             texts = answer.question_block(one.query, one.texts)
             left.append(Card("Judges disagree", [texts, Actions(buttons, "Which mark counts?")]))
-        return left, said.blocks()
+        return left, replace(said, dataset="").blocks()
     begin = "" if workspace.read_only else "Choose encoders and a collection, and start your own."
     left = [] if session else [Text("", f"{EXAMPLE} {begin}")]
     return [*left, *answer.last_mark(said.board)], said.blocks()
