@@ -17,6 +17,7 @@ _PASTED = str.maketrans("−–×·÷", "--**/")
 _BEGIN = "_="
 """Before the source of a tree, which may begin with white space."""
 _SIGNS, _UNEXPECTED = "Use + - * / ( ), numbers and names.", "{} is not expected here."
+_EXAMPLE = "Write it like (a + b) / 2 - c."
 
 Value = float | np.ndarray
 
@@ -76,6 +77,8 @@ class _Expression:
                 f"Use at most {MAX_LENGTH}.",
                 code="too-large",
             )
+        if not text.strip():
+            raise UserError("The expression is empty.", _EXAMPLE, code="missing")
         self.text, self.names = text, dict[str, int]()
         self._tokens: dict[int, str] = {}
         source = [" "] * len(text)
@@ -153,9 +156,7 @@ class _Expression:
         signs = (place for place, part in self._tokens.items() if part in "+-*/")
         raise self.refused(next(place for place in signs if place > behind), message, hint)
 
-    def refused(
-        self, place: int, message: str, hint: str = "Write it like (a + b) / 2 - c."
-    ) -> PlacedError:
+    def refused(self, place: int, message: str, hint: str = _EXAMPLE) -> PlacedError:
         """The error of what is at a position; of the end, where there is nothing."""
         part, end = self._tokens.get(place, ""), len(self.text.rstrip()) + 1
         place = place if 0 < place < end else end

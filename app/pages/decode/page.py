@@ -87,7 +87,9 @@ def text_box(
         "max_length": 2 * MAX_CHARACTERS,
         "elem_classes": ["t-wide", *classes],
     }
-    return Control(name, label, gr.Textbox, usual, hint, options=usually | options, key=key)
+    most = None if "max_length" in options else (MAX_CHARACTERS, MAX_CHARACTERS)
+    options = usually | options
+    return Control(name, label, gr.Textbox, usual, hint, options=options, key=key, most=most)
 
 
 def build_decode(workspace: Workspace) -> None:

@@ -56,7 +56,8 @@ def test_names_come_once_and_in_order() -> None:
 @pytest.mark.parametrize(
     ("expression", "said"),
     [
-        ("", "The end"),
+        ("", "is empty"),
+        (" ", "is empty"),
         ("a -", "The end"),
         ("a b", "'b' at place 3"),
         ("(a", "'(' at place 1 is never closed"),
@@ -105,7 +106,6 @@ def test_what_has_no_meaning_is_refused(expression: str, said: str) -> None:
         ("(a + b", ("", "(", "a + b")),
         ("a + b c", ("a + b ", "c", "")),
         ("a 2.50", ("a ", "2.50", "")),
-        ("", ("", " ", "")),
         (" a -  ", (" a -", " ", " ")),
         ("a\n+ \x1b", ("a + ", "\ufffd", "")),
         ("a+" * 30 + "z" + "+a" * 30, ("…" + ("a+" * 30)[-39:], "z", ("+a" * 30)[:39] + "…")),
