@@ -1,6 +1,7 @@
 """Your own data sets: files stored as uploads or named on the hub, and their removal."""
 
 import json
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -157,8 +158,8 @@ def bring(files: Sequence[Path], sheet: str = "") -> Iterator[Brought]:
     inside = {
         place.relative_to(path.parent): place
         for path in files
-        for place in (sorted(path.rglob("*")) if path.is_dir() else [path])
-        if place.is_file()
+        for place in (_files_below(path) if path.is_dir() else [path])
+        if place.is_file()  # no pipe, and no broken link
         and not any(part.startswith(".") for part in place.relative_to(path.parent).parts[1:])
     }
     stems = {path.name.partition(".")[0] for path in files}
@@ -190,6 +191,20 @@ def bring(files: Sequence[Path], sheet: str = "") -> Iterator[Brought]:
         every = {name.with_name(one.path.name).as_posix(): one for name, one in converted.items()}
         archives.pack({name: one.path for name, one in every.items()}, target)
         yield Brought(target, notes)
+
+
+def _files_below(folder: Path) -> list[Path]:
+    """The files of a folder and of those in it, of which `rglob` leaves out what it cannot open."""
+
+    def refuse(error: OSError) -> None:
+        raise UserError(
+            f"{error.filename} cannot be opened ({error.strerror}).",
+            "Check its permissions, or give the files that are wanted.",
+            code="no-file",
+        )
+
+    every = os.walk(folder, onerror=refuse)
+    return sorted(Path(inside, name) for inside, _, names in every for name in names)
 
 
 def _documents(archive: Path | None, inside: dict[Path, Path], target: Path) -> Sequence[str]:

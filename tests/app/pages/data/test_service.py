@@ -1,5 +1,7 @@
 """Data sets: what a file becomes, what is seen of it, how alike they are; and MTEB's suites."""
 
+import errno
+import os
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -198,6 +200,22 @@ def test_a_folder_and_its_zip_are_the_same_documents(workspace: Workspace, tmp_p
     assert next(iter(sets.table(first)[1])) == ("faq/tea.md", "# Questions Which tea?")
     with refused("missing", "no judgements"):
         retrieval.judged_queries(first)
+
+
+def test_a_folder_that_cannot_be_opened_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Within the one that is given: nothing of it is left out without a word."""
+    folder, scan = files(tmp_path / "handbook", DOCS), os.scandir
+
+    def locked(place: Any) -> Any:
+        if str(place).endswith("guide"):
+            raise PermissionError(errno.EACCES, "Permission denied", str(place))
+        return scan(place)
+
+    monkeypatch.setattr(os, "scandir", locked)
+    with refused("no-file", "guide", "Permission denied"), service.bring([folder]):
+        pass
 
 
 def test_too_many_documents_are_refused(
