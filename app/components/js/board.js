@@ -2,7 +2,7 @@
 
 const ROW = 34; // as in board.css
 const WIDE = 124;
-const NARROW = 70; // of a column where all of them fit so
+const NARROW = 74; // of a column where all of them fit so: a date in small letters
 const TIGHT = 84; // below which letters are smaller
 const AROUND = 6;
 

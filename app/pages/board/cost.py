@@ -381,7 +381,11 @@ class CostAnswer(Answer):
                     row["device"],
                     [
                         *(cell(row, key) for key in COSTS),
-                        GridCell(load(row), "bad" if row.get("disturbed") else "", OTHERS),
+                        GridCell(
+                            load(row).partition(" core")[0],  # as the head has it
+                            "bad" if row.get("disturbed") else "",
+                            OTHERS,
+                        ),
                         GridCell(formats.date(row.get("measured"))),
                     ],
                 )
