@@ -522,8 +522,10 @@ def files_read(folder: Path) -> list[Path]:
 
 
 def refuse_pointers(folder: Path) -> None:
-    """Refuse a folder in which a file that would be read is a Git LFS pointer."""
-    for file in files_read(folder):
+    """Refuse a folder of a model in which a file that would be read is a Git LFS pointer."""
+    begins = ("config.json", "modules.json", "adapter_config.json")
+    is_model = any((folder / name).is_file() for name in begins)  # and not, say, a disk's root
+    for file in files_read(folder) if is_model else ():
         if file.stat().st_size < _POINTER_BYTES:
             refuse_pointer(file)
 
@@ -544,7 +546,10 @@ def refuse_adapter(folder: Path, label: str) -> None:
 
 def other_weights(folder: Path) -> str | None:
     """The format of weights that cannot be used here, with a file as an example; None for none."""
-    for file in sorted(folder.rglob("*")):
+    # Not in folders further down: this may be any folder, such as a disk's root.
+    for file in sorted((*folder.glob("*"), *folder.glob("*/*"))):
+        if file.suffix == ".xml" and not file.with_suffix(".bin").exists():
+            continue
         if file.suffix in _OTHER_WEIGHTS:
             return f"{_OTHER_WEIGHTS[file.suffix]} ({file.relative_to(folder).as_posix()})"
     return None

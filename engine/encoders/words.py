@@ -127,7 +127,8 @@ def layout(path: Path) -> Layout:
         with _open(path) as file:
             first, *lines = (file.readline(_LINE) for _ in range(3))
     except (OSError, EOFError, zlib.error) as error:
-        raise UserError(f"{path.name} cannot be read: {error}.", code="damaged") from error
+        why = getattr(error, "strerror", None) or error
+        raise UserError(f"{path.name} cannot be read: {why}.", code="damaged") from error
     for start, what, hint in _OTHERS:
         if re.match(start, first):
             raise UserError(

@@ -42,7 +42,7 @@ def test_the_advice_is_read_with_its_evidence(visitor, place):
     """Charts are drawn when they are unfolded; fewer encoders are other advice."""
     page = visitor(place).open("fair-play")
     size, relations = page.locator("#size"), page.locator("#transfer-probing")
-    says(size, f"The order of {BIG} and {BAG} turns")
+    says(size, f"The order of {BIG} and {BAG} changes")
     says(relations, "2 of 2 correlations change sign")
     expect(size.locator(".t-chart").first).to_be_hidden()
     size.get_by_text("Evidence", exact=True).press("Enter")

@@ -213,6 +213,8 @@ def _place(workspace: Workspace, spec: CompareSpec) -> Workspace:
 def _blocks(workspace: Workspace, values: Values) -> Iterator[tuple[Sequence[Block], bool]]:
     """What is shown, while it is computed and then; and whether it has more numbers."""
     if len(values.encoder) < 2:
+        for name in values.encoder:
+            parse(name)  # the one that there is may be misspelt
         yield [TOO_FEW], False
         return
     spec = _spec(values)

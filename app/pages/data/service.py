@@ -194,7 +194,10 @@ def bring(files: Sequence[Path], sheet: str = "") -> Iterator[Brought]:
 
 
 def _files_below(folder: Path) -> list[Path]:
-    """The files of a folder and of those in it, of which `rglob` leaves out what it cannot open."""
+    """The files of a folder and of those in it, but for hidden folders.
+
+    `rglob` would leave out what it cannot open, and read all of a disk whose root is given.
+    """
 
     def refuse(error: OSError) -> None:
         raise UserError(
@@ -203,8 +206,17 @@ def _files_below(folder: Path) -> list[Path]:
             code="no-file",
         )
 
-    every = os.walk(folder, onerror=refuse)
-    return sorted(Path(inside, name) for inside, _, names in every for name in names)
+    files: list[Path] = []
+    for inside, folders, names in os.walk(folder, onerror=refuse):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        files += [Path(inside, name) for name in names]
+        if len(files) > documents.MAX_FILES:
+            raise UserError(
+                f"{folder} contains more than {documents.MAX_FILES:,} files.",
+                "Is it the right one? If it is, give parts of it.",
+                code="too-large",
+            )
+    return sorted(files)
 
 
 def _documents(archive: Path | None, inside: dict[Path, Path], target: Path) -> Sequence[str]:

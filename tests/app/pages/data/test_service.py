@@ -227,8 +227,12 @@ def test_too_many_documents_are_refused(
             archive.writestr(f"{name}.md", name)
     with refused("too-large", "a.zip"), service.bring([tmp_path / "a.zip"]):
         pass
+    folder = files(tmp_path / "handbook", DOCS)
+    with refused("too-large", "handbook", "more than 2 files"), service.bring([folder]):
+        pass
+    monkeypatch.undo()
     monkeypatch.setattr("theodolite.engine.datasets.limits.MAX_BYTES", 3)
-    with refused("too-large", "handbook"), service.bring([files(tmp_path / "handbook", DOCS)]):
+    with refused("too-large", "handbook"), service.bring([folder]):
         pass
 
 
