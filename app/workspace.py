@@ -181,7 +181,6 @@ class Workspace:
         return MemoryCache(typed.MEMORY_BYTES)
 
     def _load(self, name: str, send_texts: Collection[str]) -> Encoder | Ranker:
-
         disk = corpora.WithCorpora(self.store.vectors.of(name), self.store)
         cache = typed.TypedApart(disk, self._typed_vectors, reading=self.store.reading)
         return rankers.load(

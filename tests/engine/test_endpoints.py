@@ -11,6 +11,7 @@ from huggingface_hub import constants
 
 from tests.errors import refused
 from tests.fakes.openai import FakeOpenAI, cut, dripping, half, hang_up, held, page, saying, status
+from tests.waiting import wait_until
 from theodolite.engine import hub
 from theodolite.engine.endpoints import KEY, LONGEST_WAIT, TRIES, Address, Endpoint, Unacceptable
 from theodolite.engine.hub import offline_if_unreachable
@@ -151,14 +152,14 @@ def test_what_does_not_pass_is_said(server, answers, code, named, requests, aski
 
 def test_a_slow_answer_has_an_end(server, asking):
     """One that does not begin, and one that never ends."""
-    over, begun = threading.Event(), threading.Event()
-    server.next = [held(over, begun), dripping(over)]
+    over = threading.Event()
+    server.next = [held(over, threading.Event()), dripping(over)]
     try:
-        with refused("unreachable", "0.2 seconds"):
-            asking(seconds=0.2).post("embeddings", BODY, tries=2)
+        with refused("unreachable", "1.5 seconds"):
+            asking(seconds=1.5).post("embeddings", BODY, tries=2)
     finally:
         over.set()
-    assert len(server.requests) == 2
+    wait_until(lambda: len(server.requests) == 2)
 
 
 def test_nobody_is_sent_on(server, asking):

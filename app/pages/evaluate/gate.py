@@ -384,7 +384,6 @@ def _task_of(workspace: Workspace, file: str) -> str:
 
 
 def _data(workspace: Workspace, task: Mapping[str, Any]) -> Any:
-
     return workspace.catalog.load(registry.get(task["task"], workspace.catalog).dataset)
 
 
