@@ -110,22 +110,25 @@ class Worker:
 
     def _begin(self) -> None:
         """Claim the runs that wait and may begin, and have threads execute them."""
+        makers: list[RunRow] | None = None
         for run in self._store.runs.waiting():
             queue, of = self._queue(run), (run["id"], run["attempt"])
             is_full = list(self._at_work.values()).count(queue) >= AT_ONCE[queue]
             if is_full and not run["message"]:
                 continue
-            waits = self._waits_for(run)
+            if makers is None:
+                makers = [one for one in self._store.runs.list(LIVE, 10_000) if self._makes(one)]
+            waits = self._waits_for(run, makers)
             if waits != run["message"]:
                 self._store.runs.wait(*of, waits)
             if not waits and not is_full and self._store.runs.claim(*of, self._slot):
                 self._at_work[of] = queue
                 self._threads[queue].submit(self._do, run)
 
-    def _waits_for(self, run: RunRow) -> str:
-        """The run that was queued earlier and is to make a folder that this one names, in words."""
+    def _waits_for(self, run: RunRow, makers: Sequence[RunRow]) -> str:
+        """The one that was queued earlier and is to make a folder that a run names, in words."""
         names = to_json(run["spec"])
-        for earlier in self._store.runs.list(LIVE, 10_000):
+        for earlier in makers:
             if earlier["created"] < run["created"] and any(
                 re.search(re.escape(to_json(folder)[1:-1]) + r"(?![\w.-])", names)
                 for folder in self._makes(earlier)
