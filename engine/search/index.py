@@ -179,7 +179,8 @@ def neighbours_of_each(
         nearest = pool.map(lambda block: index.search(vectors[rows[block]], k + 1), blocks)
         for block, (some, positions) in zip(blocks, nearest, strict=True):
             kept = others(positions, rows[block])
-            scores[block], ids[block] = some[kept].reshape(-1, k), positions[kept].reshape(-1, k)
+            shape = len(some), k  # also for none
+            scores[block], ids[block] = some[kept].reshape(shape), positions[kept].reshape(shape)
             if progress is not None:
                 progress(block.stop, n)
     return scores, ids

@@ -88,6 +88,7 @@ def test_neighbours_of_each_leave_out_the_row_itself() -> None:
     _, ids = neighbours_of_each(np.repeat(VECTORS[:2], 20, axis=0), 10)
     own = np.arange(40)[:, None]
     assert (ids != own).all() and (ids // 20 == own // 20).all()
+    assert neighbours_of_each(VECTORS, 0)[1].shape == (len(VECTORS), 0)
     with pytest.raises(ValueError, match="more than 10"):
         neighbours_of_each(VECTORS[:10], 10)
 
