@@ -1,11 +1,11 @@
 // Steps between two sentences: a slider, the step under it, and the list of all steps. `value` has `steps`, the rows of
 // the answer from the first sentence to the second, both `ends`, and the `collection` of the real sentences.
 
-const number = (value) => value.toFixed(3).replace("-0.000", "0.000").replace("-", "−");
+import { cosine, el } from "./map/dom.js";
+
 const percent = (share) => `${Math.round(100 * share)} %`;
 const bare = (word) => word.toLowerCase().replace(/^[^\p{L}\p{N}]+|[^\p{L}\p{N}]+$/gu, "");
 const wordsOf = (sentence) => new Set(sentence.split(/\s+/).map(bare).filter(Boolean));
-const el = (...parts) => window.theodolite.el(...parts);
 
 // A sentence with its words marked by the end they come from; words of both ends are plain.
 function origins(sentence, ends) {
@@ -27,7 +27,7 @@ function origins(sentence, ends) {
 function measure(name, value, kind) {
   const bar = el("i", { class: kind });
   bar.style.setProperty("--share", `${Math.round(100 * Math.max(0, Math.min(1, value)))}%`);
-  return el("span", { class: "t-measure" }, el("small", {}, name), bar, el("b", {}, number(value)));
+  return el("span", { class: "t-measure" }, el("small", {}, name), bar, el("b", {}, cosine(value)));
 }
 
 const measures = (stop) => el("div", { class: "t-measures" },
@@ -36,7 +36,7 @@ const measures = (stop) => el("div", { class: "t-measures" },
 function near(stop) {
   if (!stop.near.length) return null;
   return el("ul", { class: "t-near", "aria-label": "Nearest real sentences" },
-    ...stop.near.map((one) => el("li", {}, el("span", { dir: "auto" }, one.sentence), el("b", {}, number(one.cosine)))));
+    ...stop.near.map((one) => el("li", {}, el("span", { dir: "auto" }, one.sentence), el("b", {}, cosine(one.cosine)))));
 }
 
 export function mount({ element, props, watch }) {
@@ -59,7 +59,7 @@ function drawSteps(element, { steps, ends, collection }) {
     slider.setAttribute("aria-valuetext", `${percent(step.share)} of the way: ${step.sentence}`);
     where.textContent = `${percent(step.share)} of the way`;
     sentence.replaceChildren(origins(step.sentence, ends));
-    numbers.replaceChildren(measures(step), el("p", { class: "t-small t-muted" }, `Cosine to the point itself ${number(step.cosine ?? 0)}`));
+    numbers.replaceChildren(measures(step), el("p", { class: "t-small t-muted" }, `Cosine to the point itself ${cosine(step.cosine ?? 0)}`));
     rows.forEach((row, i) => {
       row.classList.toggle("t-now", i === at);
       row.querySelector("button").setAttribute("aria-pressed", String(i === at));

@@ -344,10 +344,8 @@ def _figure(rows: Sequence[Collection], cosines: np.ndarray, *, framed: bool) ->
                 "ypad": 14,
             },
             "customdata": [
-                [f"{name} and {other}: {formats.cosine(cosine)}" for other, cosine in row]
-                for name, row in zip(
-                    names, (zip(names, line, strict=True) for line in cosines), strict=True
-                )
+                [f"{name} and {names[i]}: {formats.cosine(at)}" for i, at in enumerate(row)]
+                for name, row in zip(names, cosines, strict=True)
             ],
             "hovertemplate": "%{customdata}<extra></extra>",
         }
