@@ -30,7 +30,7 @@ building.
   contains an encoder which is not listed asks for confirmation first.
 - `CLOSED` of the module: what visitors of a demonstration cannot do on the page, and why.
 - `workspace.read_only`: leave out (do not merely disable) uploads, local paths, deletes and runs.
-- Escape external text with `html.escape` in our HTML and with `chart.plain` in figures. Never put
+- Escape external text with `html.escape` in our HTML and with `figures.plain` in figures. Never put
   it into a `gr.HTML` template with `{{ }}`, whose content is evaluated as JavaScript.
 - Figures are blocks `Chart`.
 - Polling: one `gr.Timer`, one indexed query, `gr.skip()` if nothing changed,

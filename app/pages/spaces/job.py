@@ -102,7 +102,7 @@ class SpacesSpec(Spec, Job):
         encoders = canonical(self.encoders)
         if len(encoders) != 2:
             raise UserError(
-                f"Two different encoders are compared; given were {len(encoders)}.",
+                f"Two different encoders are compared; {len(encoders)} were given.",
                 "Name two. Each is also compared with itself.",
                 code="conflict",
             )
