@@ -54,8 +54,8 @@ _NAMES: dict[str, tuple[str, ...]] = {
         *("goldscore", "gold", "sim", "rating", "grade"),
     ),
     "text": (
-        *("text", "sentence", "sentences", "content", "title", "caption", "utterance", "tweet"),
-        *("review", "question", "document", "body", "query"),
+        *("text", "sentence", "sentences", "content", "caption", "utterance", "tweet"),
+        *("review", "question", "document", "body", "title", "query"),
     ),
     "label": (
         *("label", "labelname", "labeltext", "category", "topic", "class", "intent", "target"),
@@ -115,7 +115,9 @@ def guess(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> tuple[Kind, 
     for role, names in _NAMES.items():
         allowed = [c for c in columns if c not in numeric or role in _NUMBERS]
         taken = {"right": roles.get("left"), "positive": roles.get("anchor")}.get(role)
-        plain = {_bare(c): c for c in reversed(allowed) if c != taken}
+        free = [c for c in reversed(allowed) if c != taken]
+        within = {_bare(c.rpartition(".")[2]): c for c in free}  # such as text.body
+        plain = within | {_bare(c): c for c in free}
         if column := next((plain[name] for name in names if name in plain), None):
             roles[role] = column
     if "grade" in roles and not (
@@ -129,7 +131,7 @@ def guess(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> tuple[Kind, 
         values = {c: [str(row[i]) for row in rows] for i, c in enumerate(columns)}
         labels = [c for c in candidates(values)[1] if c not in roles.values()]
         roles |= {"label": labels[0]} if len(labels) == 1 else {}
-    two = two or (len(columns) == 2 and all(map(is_language, columns)))
+    two = two or (len(columns) == 2 and all(is_language(c.rpartition(".")[2]) for c in columns))
     if unnamed and (kind := _by_place(columns, rows, numeric)):
         return kind, roles | {role: columns[place] for role, place in _PLACES[kind].items()}
     only = {roles.get(role) for role in ("query", "document", "split")} >= set(columns)

@@ -68,7 +68,8 @@ class Dialect:
 
     Attributes:
         ending: `.csv` for cells that may be in quotes, `.tsv` for bare ones, `.txt` for lines,
-            `.jsonl` for an object per line, `.json` for one JSON value, `.parquet`.
+            `.jsonl` for an object or a list of cells per line, `.json` for one JSON value,
+            `.parquet`.
         encoding: the text's encoding, as Python names it.
         separator: what separates cells.
         escape: the character before a separator or quote that belongs to a cell, if any.
@@ -79,6 +80,7 @@ class Dialect:
         width: number of columns; 0 if unknown. Empty columns at the right are not counted.
         decimals: the columns of numbers that are written with a decimal comma.
         spaced: whether a space follows each separator, also before quotes.
+        lists: whether the lines of JSON are lists of cells, not objects.
     """
 
     ending: str
@@ -92,6 +94,7 @@ class Dialect:
     width: int = 0
     decimals: tuple[int, ...] = ()
     spaced: bool = False
+    lists: bool = False
 
     def cells(self, row: list[str]) -> list[str]:
         """Return a row's cells without empty ones beyond the width, and decimal points."""
@@ -166,7 +169,7 @@ def dialect_of(source: Path | bytes, filename: str) -> Dialect:
     if not whole and (last := text.rfind("\n") + 1):
         text = text[:last]
     if ending in (*JSON_LINES, ".json"):
-        return Dialect(_json(text, whole, ending), encoding)
+        return replace(_json(text, whole, ending), encoding=encoding)
     return replace(_of_text(text, whole, ending), encoding=encoding)
 
 
@@ -194,22 +197,35 @@ def _kept_encoding(path: Path, filename: str, stamp: Stamp) -> str:
     return _later_encoding(path, filename)
 
 
-def _json(text: str, whole: bool, ending: str) -> str:
-    """Tell objects, one per line, from one value: a list, or pandas' objects of columns."""
+def _json(text: str, whole: bool, ending: str) -> Dialect:
+    """Tell values, one per line, from a single one: a list, or pandas' objects of columns."""
     text = text.strip()
     first, _, others = text[: 2 * MAX_ROW].partition("\n")
-    if text.startswith("[") or first.strip() == "{":
-        return ".json"
+    if first.strip() in ("[", "{"):
+        return Dialect(".json")
     try:
         row = json.loads(first)
     except (ValueError, RecursionError):
-        return ".json" if ending == ".json" else ".jsonl"
+        return Dialect(".json" if ending == ".json" or text.startswith("[") else ".jsonl")
+    if isinstance(row, list):
+        return _of_lists(text) if others.lstrip().startswith("[") else Dialect(".json")
     if not whole or others:
-        return ".jsonl"
-    if ending == ".json":
-        return ending
+        return Dialect(".jsonl")
     columns = isinstance(row, dict) and row.values()
-    return ".json" if columns and all(isinstance(c, dict | list) for c in columns) else ".jsonl"
+    of_columns = columns and all(isinstance(column, dict | list) for column in columns)
+    return Dialect(".json" if ending == ".json" or of_columns else ".jsonl")
+
+
+def _of_lists(text: str) -> Dialect:
+    rows: list[list[str]] = []
+    for line in islice(filter(str.strip, text.split("\n")), _ROWS):
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError):  # the reader of rows names its place
+            break
+        rows.append([str(cell) for cell in row] if isinstance(row, list) else [])
+    header, sure = has_header(rows)
+    return Dialect(".jsonl", header=header, sure=sure, lists=True)
 
 
 def _of_text(text: str, whole: bool, ending: str) -> Dialect:

@@ -5,14 +5,15 @@ whose files each have their own layout, is read by separate modules, following t
 
 CSV follows RFC 4180 (quotes, line ends inside quotes). TSV is split at tabs, without quoting if it
 is written as in the files of GLUE and SentEval. JSON lines has one object per line; the first ones
-name the columns. Which of these a file is, `engine.datasets.dialect` finds. Knows nothing of what
-a column means.
+name the columns, and a field inside another is named as in pandas and DuckDB, `text.body`. Or it
+has a list of cells per line. Which of these a file is, `engine.datasets.dialect` finds. Knows
+nothing of what a column means.
 """
 
 import csv
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from pathlib import Path
@@ -41,6 +42,8 @@ _MARK = "\ufeff"  # written twice by programs that add one to the text of anothe
 _MISSING = Opaque("nothing under this name")
 _ROWS_OF_KEYS = 100
 """First objects whose keys are the columns: many programs leave out a key without a value."""
+_LEVELS = 8
+"""Objects in objects whose fields are columns; those further in are cells, not read."""
 _STEP = 2**16
 """Bytes after which what was unpacked is compared with its limits."""
 _MIN_LINE = 16
@@ -100,7 +103,7 @@ def records(source: Path | bytes, filename: str) -> Iterator[tuple[str, dict[str
     Unlike with `open_table`, objects of JSON lines have their own keys, not those of the first.
     """
     dialect = dialect_of(source, filename)
-    if dialect.ending in JSON_LINES:
+    if dialect.ending in JSON_LINES and not dialect.lists:
         rows = rows_of(_lines(source, filename, dialect), dialect, filename)
         for count, (number, row) in enumerate(rows):
             if count == limits.MAX_ROWS:
@@ -216,9 +219,10 @@ def _open(
         return Table(PROBING, marked, header=False)
     if ending == ".txt":
         return Table(("text",), rows, header=False)
-    if ending in JSON_LINES:
+    if ending in JSON_LINES and not dialect.lists:
         return _objects(rows, filename)
     table = _name_columns(rows, dialect.header if header is None else header)
+    check_names(filename, table.columns)
     guessed = header is None and table.header and not dialect.sure
     return replace(table, guessed=guessed)
 
@@ -272,7 +276,7 @@ def rows_of(
         first: number of the first of these lines.
 
     Yields:
-        The line number, and the cells or the JSON object; None for an empty line.
+        The line number, and the cells or the JSON value; None for an empty line.
     """
     ending = dialect.ending
     if ending == ".csv":
@@ -285,7 +289,7 @@ def rows_of(
             continue
         text = line.rstrip("\r\n")
         if ending in JSON_LINES:
-            yield number, _json_object(text, f"{filename}, line {number}")
+            yield number, _json_row(text, f"{filename}, line {number}", dialect.lists)
         else:
             yield number, dialect.cells(text.split("\t")) if ending == ".tsv" else [text]
 
@@ -330,26 +334,61 @@ def _csv_rows(
 
 def _objects(rows: Iterator[tuple[int, dict[str, Any]]], filename: str) -> Table:
     first = list(islice(rows, _ROWS_OF_KEYS))
-    columns = tuple(dict.fromkeys(key for _, one in first for key in one))
+    columns, cells_of = _fields(one for _, one in first)
     check_names(filename, columns)
-    every = chain(first, rows)
     # A missing key is an error only for readers that need its column.
-    return Table(columns, ((n, [o.get(c, _MISSING) for c in columns]) for n, o in every))
+    every = ((number, cells_of(one, _MISSING)) for number, one in chain(first, rows))
+    return Table(columns, every)
 
 
-def _json_object(line: str, place: str) -> dict[str, Any]:
+def _fields(
+    objects: Iterable[dict[str, Any]],
+) -> tuple[tuple[str, ...], Callable[[dict[str, Any], Any], list[Any]]]:
+    """Return the columns of objects, and the function that gives an object's cells.
+
+    Its second argument fills the places of missing keys.
+    """
+    objects = list(objects)
+    columns = tuple(dict.fromkeys(key for one in objects for key in one))
+    nested = any(isinstance(cell, dict) for one in objects for cell in one.values())
+    within = tuple(dict.fromkeys(key for one in objects if nested for key, _ in _flat(one)))
+    if not nested or len(within) > limits.MAX_COLUMNS:  # such as weights by their tokens
+        return columns, lambda one, missing: [one.get(column, missing) for column in columns]
+
+    def cells(one: dict[str, Any], missing: Any) -> list[Any]:
+        found = dict(_flat(one))
+        return [found.get(column, missing) for column in within]
+
+    return within, cells
+
+
+def _flat(value: dict[str, Any], before: str = "", level: int = 1) -> Iterator[tuple[str, Any]]:
+    """Yield the fields of an object, and of those in it under the names of both."""
+    for key, inside in value.items():
+        if isinstance(inside, dict) and inside and level < _LEVELS:
+            yield from _flat(inside, f"{before}{key}.", level + 1)
+        else:
+            yield before + key, inside
+
+
+def _json_row(line: str, place: str, lists: bool) -> Any:
     try:
         value = json.loads(line)
     except (ValueError, RecursionError) as error:
         raise UserError(
             f"{place} is not JSON ({error}).",
-            "JSON lines holds one whole object on every line.",
+            "JSON lines holds one whole object or list on every line.",
             code="damaged",
         ) from error
-    if not isinstance(value, dict):
+    if not isinstance(value, list if lists else dict):
+        expected, example = (
+            ("a list as the lines before it", '["A sentence.", "topic"]')
+            if lists
+            else ("an object", '{"text": "A sentence.", "label": "topic"}')
+        )
         raise UserError(
-            f"{place} holds a JSON {type(value).__name__}, not an object.",
-            'Every line looks like {"text": "A sentence.", "label": "topic"}.',
+            f"{place} holds a JSON {type(value).__name__}, not {expected}.",
+            f"Every line looks like {example}.",
             code="damaged",
         )
     return value
@@ -360,7 +399,8 @@ def _name_columns(rows: Iterator[TableRow], header: bool) -> Table:
     first = next(rows, None)
     if first is None:
         return Table((), rows)
-    names = [cell.strip(_MARK).strip() for cell in first[1]] if header else [""] * len(first[1])
+    # Cells of JSON may be numbers.
+    names = [str(cell).strip(_MARK).strip() if header else "" for cell in first[1]]
     columns, repeated = _distinct(names)
     return Table(columns, rows if header else chain([first], rows), header, repeated=repeated)
 
@@ -429,8 +469,8 @@ def json_table(
             'A table is a list of objects: [{"text": "A sentence.", "label": "topic"}, …].',
             code="wrong-kind",
         )
-    columns = tuple(dict.fromkeys(key for row in rows for key in row))
-    return columns, ([row.get(column) for column in columns] for row in rows)
+    columns, cells_of = _fields(rows)
+    return columns, (cells_of(row, None) for row in rows)
 
 
 def _rows(value: Any) -> list[dict[str, Any]]:

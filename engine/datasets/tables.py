@@ -282,8 +282,9 @@ def read(source: Path | bytes, filename: str, mapping: Mapping, name: str | None
             "Pairs and labels need at least two, and a score means something from some dozens.",
             code="too-few",
         )
-    sides = (mapping.columns.get("left", ""), mapping.columns.get("right", ""))
-    languages = sides if all(map(is_language, sides)) else ("", "")
+    # The last part of the name of a field inside another, such as translation.en.
+    left, right = (mapping.columns.get(s, "").rpartition(".")[2] for s in ("left", "right"))
+    languages = (left, right) if is_language(left) and is_language(right) else ("", "")
     return build(mapping.kind, columns, name, filename, type=mapping.type, languages=languages)
 
 
@@ -350,15 +351,18 @@ def read_columns(
         if placed:
             places.append(f"{filename}, {place}")
         for role, (index, values) in picked.items():
-            value = _read(role, cells[index])
+            cell = cells[index]
+            value = _read(role, cell)
             if value is None:
-                wrong.get(role, not_text).add(f"{place} ({short(cells[index])})")
+                wrong.get(role, not_text).add(f"{place} ({short(cell)})")
+                break
             values.append(value)
     for faults in (ragged, *wrong.values(), not_text):
         if faults.count:
+            lists = " Write each text of a list into a row or a column of its own."
             raise UserError(
                 f"{filename} has {faults.count} bad row{'s' * (faults.count > 1)}. {faults}",
-                "Correct or remove such rows, then try again.",
+                f"Correct or remove such rows, then try again.{lists * (faults is not_text)}",
                 code="damaged",
             )
     if not all(values for _, values in picked.values()):

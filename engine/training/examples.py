@@ -333,7 +333,8 @@ def _layout(name: str, table: Table) -> _Layout:
         raise UserError(
             f"The columns of {name} are {listed(columns)}: none has a known name.",
             "Name them sent0,sent1,hard_neg or premise,hypothesis,label or "
-            "sentence1,sentence2,score or text.",
+            "sentence1,sentence2,score or text, or add the file as a data set and say there which "
+            "column is what.",
             code="ambiguous",
         )
     note = f"The columns {', '.join(columns)} were taken by their places"

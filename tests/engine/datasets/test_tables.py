@@ -52,6 +52,30 @@ BY_PANDAS: dict[str, Callable[[pd.DataFrame], bytes]] = {
             Mapping("triplets", {"anchor": "a", "positive": "p", "negative": "n"}),
             {"sentences": ["x", "y", "z"]},
         ),
+        (
+            "x.jsonl",
+            b'{"id": 1, "text": {"title": "x", "body": {"en": "A"}}}\n{"text": {"title": "y"}}\n',
+            Mapping("sentences", {"text": "text.title"}),
+            {"sentences": ["x", "y"]},
+        ),
+        (
+            "x.json",
+            b'[{"id": 1, "text": {"title": "x", "body": {"en": "One."}}}]',
+            Mapping("sentences", {"text": "text.body.en"}),
+            {"sentences": ["One."]},
+        ),
+        (
+            "x.jsonl",
+            b'["One.", ["a"], 0.5]\n\n["Two.", [], 1]\n',
+            Mapping("sentences", {"text": "column 1"}),
+            {"sentences": ["One.", "Two."]},
+        ),
+        (
+            "x.jsonl",
+            b'["text", "label"]\n["One.", 1]\n["Two.", 0]\n',
+            Mapping("labels", {"text": "text", "label": "label"}),
+            {"sentences": ["One.", "Two."], "labels": ["1", "0"]},
+        ),
     ],
 )
 def test_each_kind_is_read(
@@ -277,6 +301,12 @@ BAD_PAIRS = "sentence1,sentence2,score\n" + "a,b,1\n" * 3
             ["line 2"],
         ),
         ("x.jsonl", b"[1, 2]", "wrong-kind", ["JSON list"]),
+        (
+            "x.jsonl",
+            b'{"sentence1": ["a"], "sentence2": ["b"], "score": 1}\n' * 2,
+            "damaged",
+            ["2 bad rows", "Write each text of a list", "line 1"],
+        ),
         ("x.jsonl", b"[" * 100_000, "damaged", ["JSON"]),
     ],
 )
@@ -295,6 +325,24 @@ def test_cells_that_are_not_text_are_refused() -> None:
     assert preview(raw, "x.jsonl").n_rows == 4
     with refused("damaged", "3 bad rows", "line 2", "line 3", "line 4"):
         read(raw, "x.jsonl", Mapping("sentences", {"text": "text"}))
+
+
+def test_fields_in_fields_are_columns() -> None:
+    """As pandas.json_normalize and DuckDB name them; what is left in a list stays one cell."""
+    row = {"id": 7, "text": {"title": "T", "body": "A longer text."}, "of": {"tags": ["a"]}}
+    shown = preview(f"{json.dumps(row)}\n".encode() * 2, "x.jsonl")
+
+    assert shown.columns == tuple(pd.json_normalize(row).columns)
+    assert shown.rows[0] == ["7", "T", "A longer text.", "['a']"]
+    assert shown.guesses["text"] == "text.body"
+
+
+def test_weights_by_token_remain_one_cell() -> None:
+    """A column for each token would be more than a table may have."""
+    weights = [{f"{row}-{token}": 1.0 for token in range(50)} for row in range(100)]
+    rows = "".join(json.dumps({"text": "A.", "weights": one}) + "\n" for one in weights)
+
+    assert preview(rows.encode(), "x.jsonl").columns == ("text", "weights")
 
 
 @pytest.mark.parametrize("ending", BY_PANDAS)
@@ -652,6 +700,8 @@ LFS = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a2146\nsize 90
         ("x.feather", b"", "wrong-kind", "to_parquet"),
         ("x.csv.bz2", b"", "wrong-kind", "Unpack"),
         ("x.json", b'{"text": "a", "of": {"b": 1}', "damaged", "JSON"),
+        ("x.jsonl", b'["a", "b"]\n["a"]\n{"a": 1}\n', "damaged", "line 3"),
+        ("x.jsonl", b'["a", "b"]\n["a"\n', "damaged", "line 2"),
         ("x.json", b'{"version": "1", "data": {"a": 1}}\n\n', "wrong-kind", "JSON"),
     ],
 )
