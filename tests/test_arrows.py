@@ -232,12 +232,14 @@ def test_importing_stays_light(tmp_path: Path) -> None:
         "import theodolite",
         "theodolite.compare, theodolite.search",
         f"theodolite.Workspace({str(tmp_path)!r}).load('random:8').encode(['a word'])",
-        "import theodolite.engine, theodolite.store, theodolite.app.ui",
+        "import theodolite.engine, theodolite.store, theodolite.app.ui\n"
+        "from gradio import component_meta\n"
+        "component_meta.create_or_modify_pyi(None, '', [])",  # fails where it writes stubs
     )
     assert not door & (HEAVY | {"gradio", "numpy"})
     assert not asked & (HEAVY | {"gradio"})
     assert not encoded & (HEAVY | {"gradio", "pandas"})
-    assert not page & HEAVY
+    assert not page & (HEAVY | {"mcp"})
 
 
 def test_every_engine_module_imports_without_the_optional_packages() -> None:

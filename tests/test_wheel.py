@@ -57,6 +57,7 @@ def test_the_wheel_has_one_top_level_name(site: Path) -> None:
         assert (site / path).is_file(), name
 
 
+@pytest.mark.long
 def test_it_starts_beside_files_that_are_called_as_its_parts_are(
     site: Path, tmp_path: Path
 ) -> None:

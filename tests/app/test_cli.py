@@ -452,6 +452,7 @@ def test_what_is_no_path_is_refused(text: str) -> None:
         serve.parse_root_path(text)
 
 
+@pytest.mark.long
 def test_a_demonstration_without_a_tunnel_goes_on_here(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -62,7 +62,7 @@ def test_two_spaces_and_the_geometries_are_there_too(starter):
 
 
 def test_an_upgrade_either_way_is_there_without_its_map(starter):
-    """As measured here; not for another number of texts."""
+    """For the number of texts that it was measured with, and for no other."""
     for names, verdict in (
         (("minilm", "wordllama"), "keep"),
         (("wordllama", "minilm"), "re-encode"),
@@ -72,6 +72,12 @@ def test_an_upgrade_either_way_is_there_without_its_map(starter):
         assert (found.info["verdict"], found.shipped, found.bridge) == (verdict, True, {})
         (other,) = upgrade.answer(starter, replace(spec, texts=9), lambda job: False)
         assert not other.info
+
+
+@pytest.mark.long
+def test_an_upgrade_that_ships_is_the_one_measured_here(starter):
+    spec = upgrade.UpgradeSpec("wordllama", "minilm")
+    (found,) = upgrade.answer(starter, spec, lambda job: False)
     (measured,) = upgrade.answer(starter, spec, lambda job: True)
     assert [row["recall"] for row in found.rows()] == pytest.approx(
         [row["recall"] for row in measured.rows()], abs=0.2

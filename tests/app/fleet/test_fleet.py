@@ -85,6 +85,7 @@ def write_vectors(file: Path) -> Path:
     return file
 
 
+@pytest.mark.long
 def test_a_killed_worker_costs_nothing(
     lab: Lab, workspace: Workspace, postgres: Postgres, tmp_path: Path
 ) -> None:

@@ -224,6 +224,7 @@ def test_the_container_is_made_of_files_that_are_there(kept: Workspace) -> None:
     assert command[-1] in files
 
 
+@pytest.mark.long
 def test_a_folder_starts_where_it_lies(home: Path, kept: Workspace) -> None:
     """From its own source, with nothing of this checkout on the path, and takes no change."""
     target = home / "demo"
