@@ -273,8 +273,12 @@ def test_a_run_with_failed_parts_is_no_success(home: Path, failing: int, state: 
     conclude(store, run, 1, EvaluateJob(("random:16",), ("MR",)))
     lines = theodolite("jobs", "wait", run, "--json", code=0 if state == "done" else 1)
     for row in (json.loads(lines[0]), objects(theodolite("jobs", "list", "--json"))[0]):
-        assert (row["state"], row["done"], row["failed"]) == (state, 9 - failing, failing)
-        assert row["error"] == ("No space is left." if failing else None)
+        assert row == row | {
+            "state": state,
+            "done": 9 - failing,
+            "failed": failing,
+            "error": "No space is left." if failing else None,
+        }
     assert state in " ".join(theodolite("jobs", "list"))
 
 

@@ -18,6 +18,7 @@ import psycopg
 import pytest
 
 from tests.app.fleet.network import Network
+from tests.fakes.folder import files
 from tests.waiting import wait_until
 from theodolite.app.jobs import processes
 from theodolite.app.jobs.submit import perform
@@ -266,12 +267,13 @@ def workspace(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> Workspace:
 
 def films(folder: Path) -> Path:
     """A data folder with a small MR."""
-    place = folder / "data" / "downstream" / "MR"
-    place.mkdir(parents=True)
-    for name in ("pos", "neg"):
-        lines = "".join(f"a {name} film of number {number}\n" for number in range(20))
-        (place / f"rt-polarity.{name}").write_text(lines)
-    return folder / "data"
+    reviews = {
+        f"downstream/MR/rt-polarity.{name}": "".join(
+            f"a {name} film of number {number}\n" for number in range(20)
+        )
+        for name in ("pos", "neg")
+    }
+    return files(folder / "data", reviews)
 
 
 def weights(folder: Path) -> bytes:

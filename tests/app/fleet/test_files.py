@@ -9,6 +9,7 @@ import pytest
 
 from tests.errors import refused
 from tests.fakes.bucket import FakeBucket
+from tests.fakes.folder import files as write_files
 from theodolite.app.fleet import files as bundles
 from theodolite.app.fleet.files import MADE, UNUSED_SECONDS, Damaged, Files, pack
 from theodolite.engine.errors import UserError
@@ -20,28 +21,25 @@ NAMES = ("config.json", "model.safetensors", "1_Pooling/config.json")
 
 def folder(place: Path, *names: str) -> Path:
     """A folder of files that say their names."""
-    for name in names:
-        file = place / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(name)
-    return place
+    return write_files(place, {name: name for name in names})
 
 
-@pytest.fixture(params=["folder", "s3"])
-def shared(
-    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[tuple[Files, Path]]:
-    """An address, and the folder in which it keeps its files."""
-    place = tmp_path / "lab" / "shared"
-    place.mkdir(parents=True)
-    if request.param == "folder":
-        yield Files(str(place)), place
-        return
+@pytest.fixture
+def buckets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The folders of the test as buckets, of which one is for others."""
     with FakeBucket(tmp_path) as s3:
         s3.closed.add("theirs")
         for name, value in s3.environment.items():
             monkeypatch.setenv(name, value)
-        yield Files("s3://lab/shared"), place
+        yield
+
+
+@pytest.fixture(params=["{}", "s3://lab/shared"], ids=["folder", "s3"])
+def shared(request: pytest.FixtureRequest, tmp_path: Path, buckets: None) -> tuple[Files, Path]:
+    """An address, and the folder in which it keeps its files."""
+    place = tmp_path / "lab" / "shared"
+    place.mkdir(parents=True)
+    return Files(request.param.format(place)), place
 
 
 def test_a_folder_travels_by_its_content(shared: tuple[Files, Path], tmp_path: Path) -> None:
@@ -132,7 +130,7 @@ def test_a_share_that_is_not_mounted_is_not_made_anew(tmp_path: Path) -> None:
     files.put(model)
 
 
-def test_addresses_for_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_addresses_for_files(tmp_path: Path, buckets: None) -> None:
     """What is no address, one that may not be used, and that no password is shown."""
     for wrong, code in (
         (str(tmp_path / "none"), "no-file"),
@@ -143,12 +141,8 @@ def test_addresses_for_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         with refused(code):
             Files(wrong)
     assert "s3cret" not in Files("s3://key:s3cret@lab/fleet").name
-    with FakeBucket(tmp_path / "s3") as s3:
-        s3.closed.add("theirs")
-        for name, value in s3.environment.items():
-            monkeypatch.setenv(name, value)
-        with refused("denied", "s3://theirs/x"):
-            Files("s3://theirs/x").put(str(folder(tmp_path / "mine", "config.json")))
+    with refused("denied", "s3://theirs/x"):
+        Files("s3://theirs/x").put(str(folder(tmp_path / "mine", "config.json")))
 
 
 def test_what_is_not_shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -103,10 +103,19 @@ def test_a_worker_opens_no_file_that_a_home_names(starter: Workspace, tmp_path: 
             Copy(unit, ("evaluate",), starter.store, files, starter.catalog)
 
 
-def test_kinds_of_work_that_a_worker_takes() -> None:
-    assert parse_kinds("evaluate, evaluate") == ("evaluate",)
-    assert parse_kinds("train,evaluate") == ("train", "evaluate")
-    assert parse_kinds(None) == ("evaluate", "train", "encode")
-    for wrong in ("decode", "evaluate,decode", ","):
-        with refused("unknown", "evaluate"):
-            parse_kinds(wrong)
+@pytest.mark.parametrize(
+    ("given", "kinds"),
+    [
+        ("evaluate, evaluate", ("evaluate",)),
+        ("train,evaluate", ("train", "evaluate")),
+        (None, ("evaluate", "train", "encode")),
+    ],
+)
+def test_kinds_of_work_that_a_worker_takes(given: str | None, kinds: tuple[str, ...]) -> None:
+    assert parse_kinds(given) == kinds
+
+
+@pytest.mark.parametrize("given", ["decode", "evaluate,decode", ","])
+def test_what_is_no_kind_of_work(given: str) -> None:
+    with refused("unknown", "evaluate"):
+        parse_kinds(given)

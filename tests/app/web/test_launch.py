@@ -264,14 +264,14 @@ def test_places_of_every_kind_lead_to_their_page(workspace: Workspace) -> None:
     found = told(workspace, "places")
     links = {(place["kind"], place["title"]): place["href"] for place in found}
     assert [place["kind"] for place in found][: len(PAGES)] == ["page"] * len(PAGES)
-    assert links["page", "Home"] == "./"
-    assert links["page", "Decode: Arithmetic"] == "./arithmetic"
-    assert (
-        links["encoder", "random:64 | normalise"] == "./encoders?encoder=random%3A64+%7C+normalise"
-    )
-    assert links["data set", "starter-topics"] == "./data?set=starter-topics"
-    assert links["task", "StarterSTS"] == "./compare?task=StarterSTS"
-    assert links["run", "STS <b>"] == f"./jobs?run={run}"
+    assert links == links | {
+        ("page", "Home"): "./",
+        ("page", "Decode: Arithmetic"): "./arithmetic",
+        ("encoder", "random:64 | normalise"): "./encoders?encoder=random%3A64+%7C+normalise",
+        ("data set", "starter-topics"): "./data?set=starter-topics",
+        ("task", "StarterSTS"): "./compare?task=StarterSTS",
+        ("run", "STS <b>"): f"./jobs?run={run}",
+    }
 
 
 def test_visitors_are_told_of_nothing_that_is_not_listed(workspace: Workspace) -> None:
@@ -282,8 +282,9 @@ def test_visitors_are_told_of_nothing_that_is_not_listed(workspace: Workspace) -
         "data set": set(looking.catalog.names()),
     }
     found = told(looking, "places")
-    for kind, listed in kinds.items():
-        assert {place["title"] for place in found if place["kind"] == kind} == listed
+    assert kinds == {
+        kind: {place["title"] for place in found if place["kind"] == kind} for kind in kinds
+    }
 
 
 @pytest.fixture(scope="module")

@@ -113,11 +113,14 @@ def test_a_missing_task_is_no_zero(workspace: Workspace) -> None:
 
 def test_classifiers_are_ranked_against_each_other(workspace: Workspace) -> None:
     """A pair that swaps on one task of two is named, with the correlations of that task."""
-    scores = {"MR": ((80.0, 79.0), (70.0, 71.0)), "SUBJ": ((90.0, 91.0), (89.0, 92.0))}
-    for task, pairs in scores.items():
-        for name, by_protocol in zip((BIG, BAG), pairs, strict=True):
-            for protocol, score in zip(("pitfalls", "pitfalls-mlp"), by_protocol, strict=True):
-                put_trained(workspace.store, name, task, score, 0.0, protocol=protocol)
+    for name, task, logistic, mlp in (
+        (BIG, "MR", 80.0, 79.0),
+        (BAG, "MR", 70.0, 71.0),
+        (BIG, "SUBJ", 90.0, 91.0),
+        (BAG, "SUBJ", 89.0, 92.0),
+    ):
+        put_trained(workspace.store, name, task, logistic, 0.0, protocol="pitfalls")
+        put_trained(workspace.store, name, task, mlp, 0.0, protocol="pitfalls-mlp")
     found, words = check(workspace, "classifier", BIG, BAG)
     assert found.verdict == "look" and "changes with it on SUBJ" in words
     assert [row[2:] for row in evidence(found, "classifier-orders")] == [
@@ -271,13 +274,23 @@ def test_each_seed_and_size_is_a_condition(workspace: Workspace) -> None:
         assert list(first)[2:] == conditions
 
 
-def test_bad_input(workspace: Workspace) -> None:
-    with refused("unknown", "svd"):
-        advise(workspace, projection="svd")
-    with refused("unknown", "SUBJEKT"):
-        advise(workspace, tasks="SUBJEKT")
-    with refused("too-large", 33):
-        advise(workspace, [f"random:{n}" for n in range(2, 35)])
+@pytest.mark.parametrize(
+    ("asked", "code", "named"),
+    [
+        ({"projection": "svd"}, "unknown", "svd"),
+        ({"tasks": "SUBJEKT"}, "unknown", "SUBJEKT"),
+        ({"encoders": [f"random:{n}" for n in range(2, 35)]}, "too-large", 33),
+    ],
+    ids=["projection", "task", "encoders"],
+)
+def test_what_cannot_be_asked(
+    workspace: Workspace, asked: dict[str, Any], code: Any, named: object
+) -> None:
+    with refused(code, named):
+        advise(workspace, **asked)
+
+
+def test_without_encoders_there_is_nothing_to_check(workspace: Workspace) -> None:
     for name in (BIG, SMALL, BAG):
         workspace.store.encoders.remove(name)
     with refused("missing"):

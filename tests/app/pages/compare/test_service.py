@@ -116,8 +116,7 @@ def test_ties_and_ranks(workspace: Workspace) -> None:
         report = compare(workspace, [A, B, C], baseline=base)
         assert report.encoders == [*([base] if base else []), *(n for n in (A, B, C) if n != base)]
         for tests in report.tests.values():
-            groups = tests.groups
-            assert groups[A] == "a" <= groups[B] < groups[C]
+            assert tests.groups[A] == "a" <= tests.groups[B] < tests.groups[C]
         assert report.groups[MEAN][A] == "a" and report.groups[MEAN][C] == "c"
         assert [row.name for row in report.ranking.ranks] == [A, B, C]
         assert (report.ranking.ranks[-1].low, report.ranking.ranks[-1].high) == (3, 3)
@@ -258,8 +257,7 @@ def test_what_is_unfair_is_said(workspace: Workspace) -> None:
 
 def test_a_ranker_is_not_sent_to_evaluate_a_task_that_needs_vectors(workspace: Workspace) -> None:
     """The link names the encoder alone that can be scored on the task."""
-    invent_all(workspace, {"bm25": 0.7}, ["CR"])
-    invent_all(workspace, {"random:8": 0.5}, ["CR"])
+    invent_all(workspace, {"bm25": 0.7, "random:8": 0.5}, ["CR"])
     found = compare(workspace, [A, "bm25", "random:8"], ["MR", "CR"])
     lacking = {c.text: c.link for c in found.caveats if "score" in c.text and "MR" in c.text}
     (able, link), (unable, none) = lacking.items()

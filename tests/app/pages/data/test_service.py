@@ -76,10 +76,7 @@ def test_what_cannot_be_filled_is_named(
 
 def test_the_files_of_one_set_are_taken_together(tmp_path: Path) -> None:
     """Several files or a folder are an archive for a while; its kind is told by their names."""
-    folder = tmp_path / "set"
-    folder.mkdir()
-    for name in ("val.de", "val.en"):
-        (folder / name).write_text("eins\n")
+    folder = files(tmp_path / "set", {"val.de": "eins\n", "val.en": "eins\n"})
     for given, name in (([folder], "set.zip"), (sorted(folder.iterdir()), "val.zip")):
         with bring(given) as set_:
             assert (mapping_of(set_.path, None, None).kind, set_.path.name) == ("parallel", name)
@@ -91,8 +88,7 @@ def test_the_files_of_one_set_are_taken_together(tmp_path: Path) -> None:
 
 def test_a_folder_of_splits_is_mapped_as_a_table(tmp_path: Path) -> None:
     """By guesses, or by the columns and the kind that are named."""
-    for part in ("train", "test"):
-        (tmp_path / f"{part}.csv").write_text("text,label\na b,x\nc d,y\ne f,x\n")
+    files(tmp_path, dict.fromkeys(("train.csv", "test.csv"), "text,label\na b,x\nc d,y\ne f,x\n"))
     with bring([tmp_path]) as brought:
         assert mapping_of(brought.path, None, None).columns == LABELLED
         assert mapping_of(brought.path, "sentences", None).kind == "sentences"
