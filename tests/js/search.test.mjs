@@ -7,7 +7,7 @@ import { Collection } from "../../app/components/js/search/collection.js";
 import { open } from "../../app/components/js/search/encoder.js";
 import { Index } from "../../app/components/js/search/index.js";
 import { Parts } from "../../app/components/js/search/parts.js";
-import { knownWords, splitWords } from "../../app/components/js/search/words.js";
+import { knownWords, meant, splitWords, wordsOf } from "../../app/components/js/search/words.js";
 
 const bytes = (...arrays) => Uint8Array.from(arrays.flatMap((array) => [...new Uint8Array(array.buffer)])).buffer;
 const text = (value) => new TextEncoder().encode(JSON.stringify(value)).buffer;
@@ -83,7 +83,17 @@ test("an encoder that needs Python has the neighbours of a sentence, itself firs
   assert.equal((await collection.withTexts(await column.around(1)))[1].sentence, "A cat.");
   assert.equal(await collection.numberOf("No.", [0, 9, 2]), 2);
   assert.equal(await collection.numberOf("no.", [0, 2]), null);
-  const { found, total } = await collection.containing("CAT");
+  const { found, total } = await collection.matching(wordsOf("CAT"));
   assert.equal(total, 2);
-  assert.deepEqual(found[1], { index: 1, sentence: "Straße 😀 Cat", cosine: null, span: [9, 12] });
+  assert.deepEqual(found[1], { index: 1, sentence: "Straße 😀 Cat", cosine: null, spans: [[9, 12]] });
+});
+
+test("a query is meant by its quotes or slashes; all its words are found, whole and in any order", () => {
+  assert.deepEqual(['"boat"', "/boats?/", '"a boat" harbor', "a boat", '""'].map(meant), ["words", "pattern", "meaning", "meaning", "meaning"]);
+  const holds = (query, sentence) => wordsOf(query).every((one) => one.test(sentence));
+  const sentence = "In the Harbor a  boat (red) waits.";
+  for (const query of ['"a boat" harbor', "boat a", "(red)", '"A Boat']) assert.ok(holds(query, sentence), query);
+  for (const query of ['"boat a"', "boa", "bor", "boat ship"]) assert.ok(!holds(query, sentence), query);
+  assert.ok(holds("ボート", "赤いボートが待つ"));
+  assert.deepEqual(wordsOf('" "'), []);
 });

@@ -350,6 +350,12 @@ def test_a_new_sentence_is_found_without_a_server(visitor, workspace, freeze):
     assert near == as_live(workspace, DEAD, near[0])
     page.reload()
     assert in_column(page, DEAD) == near  # in the same collection
+    marks = page.locator("#answer mark")
+    for text, found in (('"on the"', "on the"), ("/^Who .*[?]$/", "Who ")):
+        page.get_by_role("searchbox", name="Query").fill(text)
+        page.keyboard.press("Enter")
+        expect(marks.first).to_contain_text(found, ignore_case=True)
+        expect(page.locator("#answer .t-column")).to_have_count(1)
 
 
 LOCAL = ("file:", "blob:", "data:", "about:")

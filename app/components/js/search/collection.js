@@ -18,16 +18,17 @@ export class Collection {
     return json(await this.texts.get(Math.floor(index / per)))[index % per];
   }
 
-  // The first sentences that hold some words, whatever the case, and how many do.
-  async containing(words) {
-    const [wanted, found] = [words.toLowerCase(), []];
+  // The first sentences in which all regular expressions match, with the places, and how many there are.
+  async matching(wanted) {
+    const found = [];
     let total = 0;
     for (let number = 0; number < this.texts.many; number += 1) {
       json(await this.texts.get(number)).forEach((sentence, i) => {
-        const at = sentence.toLowerCase().indexOf(wanted);
-        if (at < 0 || (total += 1) > this.value.k) return;
-        const start = [...sentence.slice(0, at)].length;
-        found.push({ index: number * this.value.texts.per + i, sentence, cosine: null, span: [start, start + [...words].length] });
+        const matches = wanted.map((one) => one.exec(sentence));
+        if (!matches.length || matches.includes(null) || (total += 1) > this.value.k) return;
+        const characters = (end) => [...sentence.slice(0, end)].length;
+        const spans = matches.map(({ 0: text, index }) => [characters(index), characters(index + text.length)]);
+        found.push({ index: number * this.value.texts.per + i, sentence, cosine: null, spans: spans.sort(([a], [b]) => a - b) });
       });
     }
     return { found, total };

@@ -3,12 +3,13 @@
 import { mount as mountHits } from "../hits.js";
 import { Collection } from "./collection.js";
 import { fetched } from "./parts.js";
+import { meant, wordsOf } from "./words.js";
 
 const MAX_QUERY = 2000;
 
 export function mount({ element, props, watch }) {
   const { el } = window.theodolite;
-  const box = el("input", { type: "search", "aria-label": "Query", maxlength: MAX_QUERY, autocomplete: "off", placeholder: "A sentence" });
+  const box = el("input", { type: "search", "aria-label": "Query", maxlength: MAX_QUERY, autocomplete: "off", placeholder: 'A sentence, "exact words", or a /pattern/' });
   const form = el("form", { class: "t-ask", role: "search" }, box, el("button", { class: "t-button t-primary" }, "Search"),
     el("button", { type: "button", class: "t-button" }, "Pick one"));
   const about = el("p", { class: "t-muted" }), area = el("div", { "aria-live": "polite" });
@@ -62,6 +63,7 @@ function first(ui) {
   const { first: query, columns } = ui.collection.value;
   ui.turn += 1;
   ui.box.value = query;
+  if (meant(query) !== "meaning") return exactly(ui, query);
   ui.hits(query, columns.map((column) => drawn(ui, column, column.first.map(([index, sentence, cosine]) => ({ index, sentence, cosine })),
     column.first.length ? "" : UNKNOWN)));
 }
@@ -72,6 +74,7 @@ async function ask(ui, query, id = null) {
   ui.box.value = query;
   window.theodolite.address(["q", "id"], [query, id], {}, { step: true });
   if (query === collection.value.first) return first(ui);
+  if (meant(query) !== "meaning") return exactly(ui, query);
   const shown = collection.columns.map((column) => drawn(ui, column, [], waiting(column, 0)));
   const draw = () => { if (mine === ui.turn) ui.hits(query, shown); };
   draw();
@@ -93,6 +96,15 @@ async function ask(ui, query, id = null) {
   }
 }
 
+// By words or by a pattern, without the encoders.
+async function exactly(ui, query) {
+  const mine = ui.turn;
+  ui.hits(query, [drawn(ui, { encoder: "sentences that match", byEncoder: false }, [], waiting({}))]);
+  const column = await (meant(query) === "words" ? worded(ui, query) : patterned(ui, query.slice(1, -1))).catch((error) => drawn(
+    ui, { encoder: "sentences that match", byEncoder: false }, [], failed(error)));
+  if (mine === ui.turn) ui.hits(query, [column]);
+}
+
 async function run(ui, column, query, candidates, told) {
   await column.ready(told);
   const begun = performance.now();
@@ -111,16 +123,28 @@ async function neighboursOf(ui, column, known) {
     : UNKNOWN);
 }
 
-async function worded(ui, query) {
-  const { found, total } = await ui.collection.containing(query);
+const worded = (ui, query) => matched(ui, "sentences with these words", wordsOf(query), "Use fewer words.");
+
+async function patterned(ui, pattern) {
+  try {
+    return await matched(ui, "sentences that match", [new RegExp(pattern, "iu")], "Case is ignored; spaces are not.");
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    return drawn(ui, { encoder: "sentences that match", byEncoder: false }, [],
+      notice("This is not a regular expression that browsers support.", "Write it in quotes to search for its words."));
+  }
+}
+
+async function matched(ui, encoder, wanted, hint) {
+  const { found, total } = await ui.collection.matching(wanted);
   const note = `${total.toLocaleString("en")} found${total > found.length ? `, the first ${found.length} are shown` : ""}`;
-  return drawn(ui, { encoder: "sentences with these words", byEncoder: false, note }, found, found.length ? "" : notice("None.", "Shorten it."));
+  return drawn(ui, { encoder, byEncoder: false, note }, found, found.length ? "" : notice("None.", hint));
 }
 
 // A column as the hits have it.
 const drawn = (ui, { encoder, byEncoder = true, note = "" }, hits, instead = "") => ({
   encoder, byEncoder, note, instead, aside: "", above: "",
-  hits: hits.map((hit) => ({ span: null, ...hit, links: ui.links(hit.index, hit.sentence) })),
+  hits: hits.map((hit) => ({ ...hit, links: ui.links(hit.index, hit.sentence) })),
 });
 
 const linkTo = (ui, index, sentence) => `./search?${new URLSearchParams({ in: ui.collection.value.collection, q: sentence, id: index })}`;
