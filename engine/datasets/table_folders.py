@@ -10,13 +10,13 @@ from functools import lru_cache, partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
-from xml.etree.ElementTree import ParseError, XMLParser
+from xml.etree.ElementTree import ParseError, TreeBuilder, XMLParser, parse
 
 from theodolite.engine.datasets import limits
 from theodolite.engine.datasets.archives import rank, split_of
 from theodolite.engine.datasets.beir import PART
 from theodolite.engine.datasets.columns import ROLES, roles_of
-from theodolite.engine.datasets.files import DatasetSource, open_binary, where
+from theodolite.engine.datasets.files import DatasetSource, where
 from theodolite.engine.datasets.languages import ENGLISH, codes, is_language
 from theodolite.engine.datasets.shapes import build
 from theodolite.engine.datasets.tables import guesses_of, join_splits, read_columns
@@ -51,8 +51,6 @@ _KINDS: dict[TaskType, str] = {
     "Reranking": "Queries, each with documents to be put in order",
     "STS": "Graded pairs",
 }
-_PIECE = 2**16
-"""Bytes of XML that are parsed at a time."""
 _ENDING = re.compile(r"\.(csv|tsv|jsonl|ndjson|parquet|xml)(\.gz)?$")
 _NLI = {"e": "entailment", "n": "neutral", "c": "contradiction"}
 
@@ -152,81 +150,48 @@ def read(name: str, kind: Kind, type: TaskType, files: dict[str, list[Path]]) ->
     return build(kind, columns, name, name, type=type)
 
 
-class _XmlPairs:
-    """Parser target that collects the pairs of an RTE challenge: a `t` and an `h` per `pair`.
+def _xml_columns(path: Path) -> dict[str, list[Any]]:
+    """Read left, right, label and place of the pairs of an RTE challenge.
 
     Source: PASCAL Recognizing Textual Entailment Challenge, 2005 to 2008.
     """
+    file = where(path)
+    if path.stat().st_size > limits.MAX_BYTES:
+        raise limits.too_large(file)
 
-    def __init__(self, file: str) -> None:
-        self.columns: dict[str, list[Any]] = {"left": [], "right": [], "label": [], "place": []}
-        self._file = file
-        self._role = ""
+    class Tree(TreeBuilder):
+        def doctype(self, name: str, public: str | None, system: str | None) -> None:
+            # A few lines of entities may expand without bound, or name other files.
+            raise UserError(
+                f"{file} has a document type of its own ({name}), which may define entities.",
+                "Remove the <!DOCTYPE …> from it.",
+                code="denied",
+            )
 
-    def doctype(self, name: str, public: str | None, system: str | None) -> None:
-        """Refuse entities: a few lines of them may expand without bound, or name other files."""
-        raise UserError(
-            f"{self._file} has a document type of its own ({name}), which may define entities.",
-            "Remove the <!DOCTYPE …> from it.",
-            code="denied",
-        )
-
-    def start(self, tag: str, attributes: dict[str, str]) -> None:
-        """Start a pair or one of its texts."""
-        if tag == "pair":
-            label = attributes.get("entailment") or attributes.get("value")
-            if not label:
-                raise self.fault("has no entailment")
-            self.columns["label"].append(label)
-            self.columns["place"].append(f"{self._file}, pair {len(self.columns['label'])}")
-        self._role = {"t": "left", "h": "right"}.get(tag, "")
-        if self._role:
-            self.columns[self._role].append("")
-
-    def data(self, text: str) -> None:
-        """Add to the open text."""
-        if self._role:
-            self.columns[self._role][-1] += text
-
-    def end(self, tag: str) -> None:
-        """End a text or a pair."""
-        self._role = ""
-        if tag == "pair":
-            sizes = {len(values) for values in self.columns.values()}
-            if len(sizes) > 1:
-                raise self.fault("does not have exactly one <t> and one <h>")
-
-    def close(self) -> dict[str, list[Any]]:
-        """Return the columns."""
-        return {role: [text.strip() for text in values] for role, values in self.columns.items()}
-
-    def fault(self, what: str) -> UserError:
-        """Return the error for the current pair."""
-        return UserError(
-            f"{self._file}, pair {len(self.columns['label'])} {what}.",
-            'A pair is <pair entailment="YES"><t>Text.</t><h>Hypothesis.</h></pair>.',
-            code="damaged",
-        )
-
-
-def _xml_columns(path: Path) -> dict[str, list[Any]]:
-    """Read left, right, label and place of every pair."""
-    # XML is dangerous for its entities, and `doctype` refuses them.
-    parser: XMLParser[dict[str, list[Any]]] = XMLParser(target=_XmlPairs(where(path)))  # noqa: S314
-    unpacking = limits.Unpacking(where(path), path, limits.MAX_BYTES)
     try:
-        with open_binary(path) as raw:
-            while piece := raw.read(_PIECE):
-                unpacking.add(len(piece))
-                parser.feed(piece)
-        columns = parser.close()
+        # XML is dangerous for its entities, and `doctype` refuses them.
+        root = parse(path, XMLParser(target=Tree())).getroot()  # noqa: S314
     except ParseError as error:
         line, _ = error.position
         raise UserError(
-            f"{where(path)}, line {line} is not XML ({error}).",
+            f"{file}, line {line} is not XML ({error}).",
             "Copy or download it again.",
             code="damaged",
         ) from error
+    columns: dict[str, list[Any]] = {"left": [], "right": [], "label": [], "place": []}
+    for count, pair in enumerate(root.iter("pair"), start=1):
+        label = pair.get("entailment") or pair.get("value")
+        texts = [[one.text or "" for one in pair.iter(tag)] for tag in ("t", "h")]
+        if not label or [len(some) for some in texts] != [1, 1]:
+            lack = "does not have exactly one <t> and one <h>" if label else "has no entailment"
+            raise UserError(
+                f"{file}, pair {count} {lack}.",
+                'A pair is <pair entailment="YES"><t>Text.</t><h>Hypothesis.</h></pair>.',
+                code="damaged",
+            )
+        values = (*(one.strip() for (one,) in texts), label.strip(), f"{file}, pair {count}")
+        for column, value in zip(columns.values(), values, strict=True):
+            column.append(value)
     if not columns["label"]:
-        raise UserError(f"{where(path)} contains no pair.", "Is it complete?", code="missing")
+        raise UserError(f"{file} contains no pair.", "Is it complete?", code="missing")
     return columns
