@@ -114,7 +114,6 @@ class Catalog:
         self._kept: OrderedDict[object, Dataset] = OrderedDict()
         self._distinct: WeakKeyDictionary[Dataset, dict[bool, tuple[builtins.list[str], str]]]
         self._distinct = WeakKeyDictionary()
-        self._folders = Folders()
         self._listed: _Listed | None = None
         self._snapshot = local()
         self._lock = Lock()  # pages and jobs use it from several threads
@@ -172,11 +171,10 @@ class Catalog:
     def with_sizes(self, infos: Sequence[DatasetInfo]) -> builtins.list[DatasetInfo]:
         """Fill in the sizes of the files on disk."""
         sources = self._sources()
-        sizes = self._listed.sizes if self._listed else {}
-        for info in infos:
-            if info.name in sources and info.name not in sizes:
-                sizes[info.name] = self._folders.bytes(sources[info.name].paths)
-        return [replace(info, bytes=sizes.get(info.name, info.bytes)) for info in infos]
+        return [
+            replace(info, bytes=_bytes(sources[info.name].paths)) if info.name in sources else info
+            for info in infos
+        ]
 
     def files(self, name: str) -> builtins.list[Path]:
         """Return the files that a data set of the data folder is read from; none for others.
@@ -276,14 +274,14 @@ class Catalog:
         seen: dict[str, DatasetSource] | None = getattr(self._snapshot, "sources", None)
         if seen is not None:
             return seen
-        now = self._folders.stamp(self.root / folder for folder in _FOLDERS)
+        now = _folders_stamp(self.root)
         known = self._listed
         if known is None or known.folders != now or stamp(*known.faulty) != known.files:
             sources = _sources(self.root)
             faulty = [
                 path for source in sources.values() if source.info.problem for path in source.paths
             ]
-            known = self._listed = _Listed(now, faulty, stamp(*faulty), sources, {})
+            known = self._listed = _Listed(now, faulty, stamp(*faulty), sources)
         return known.sources
 
     def _found_upload(self, name: str) -> tuple[object, Callable[[], Dataset]]:
@@ -339,7 +337,6 @@ class _Listed(NamedTuple):
     faulty: list[Path]
     files: object
     sources: dict[str, DatasetSource]
-    sizes: dict[str, int]
 
 
 def _standard(root: Path) -> list[DatasetSource]:
@@ -438,42 +435,17 @@ def _refuse(problem: str) -> Dataset:
     raise UserError(problem, "`theodolite data list` shows what can be read.", code="wrong-kind")
 
 
-class Folders:
-    """A cache of folder scans; a folder is rescanned once a file is added or removed.
+def _folders_stamp(root: Path) -> tuple[int, ...]:
+    """Return a stamp that changes when files are added to or removed from the folders."""
+    changed = []
+    for folder in _FOLDERS:
+        for place, *_ in os.walk(root / folder, followlinks=True):
+            with suppress(OSError):  # removed meanwhile
+                changed.append(os.stat(place).st_mtime_ns)  # noqa: PTH116, called often
+    return tuple(changed)
 
-    A file that is rewritten in place keeps its old size here until then.
-    """
 
-    def __init__(self) -> None:
-        self._seen: dict[str, tuple[int, int, list[str]]] = {}  # mtime in ns, bytes, subfolders
-
-    def bytes(self, paths: Iterable[Path]) -> int:
-        """Return the total bytes of files and folders; missing ones count 0."""
-        return sum(size for path in paths for _, size in self._walk(str(path)))
-
-    def stamp(self, paths: Iterable[Path]) -> tuple[int, ...]:
-        """Return a stamp that changes when files are added to or removed from the folders."""
-        return tuple(changed for path in paths for changed, _ in self._walk(str(path)))
-
-    def _walk(self, path: str) -> Iterator[tuple[int, int]]:
-        """Yield (modification time, bytes) of a file, or of a folder and each folder below it."""
-        try:
-            status = os.stat(path)  # noqa: PTH116, a Path for each of hundreds takes longer
-            known = self._seen.get(path)
-            if known is None or known[0] != status.st_mtime_ns:
-                with os.scandir(path) as inside:
-                    entries = [(e.path, e.is_dir(), e.stat().st_size) for e in inside]
-                known = (
-                    status.st_mtime_ns,
-                    sum(size for _, folder, size in entries if not folder),
-                    sorted(place for place, folder, _ in entries if folder),
-                )
-                self._seen[path] = known
-        except NotADirectoryError:
-            yield status.st_mtime_ns, status.st_size
-            return
-        except OSError:
-            return
-        yield known[:2]
-        for folder in known[2]:
-            yield from self._walk(folder)
+def _bytes(paths: Iterable[Path]) -> int:
+    """Return the total bytes of files and folders; missing ones count 0."""
+    files = (file for path in paths for file in (path, *path.rglob("*")))
+    return sum(file.stat().st_size for file in files if file.is_file())
