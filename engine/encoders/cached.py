@@ -69,29 +69,11 @@ class CachedEncoder:
     def __init__(self, source: Source, cache: VectorCache, warnings: Sequence[str] = ()) -> None:
         self.source = source
         self.cache = cache
+        self.name, self.dim, self.fingerprint = source.name, source.dim, source.fingerprint
+        self.similarity = str(getattr(source, "similarity", "cosine"))
         self._warnings = tuple(warnings)
 
     __repr__ = shown
-
-    @property
-    def name(self) -> str:
-        """See `Encoder`."""
-        return self.source.name
-
-    @property
-    def dim(self) -> int:
-        """See `Encoder`."""
-        return self.source.dim
-
-    @property
-    def fingerprint(self) -> str:
-        """See `Encoder`."""
-        return self.source.fingerprint
-
-    @property
-    def similarity(self) -> str:
-        """See `engine.encoders.sides.similarity_of`."""
-        return str(getattr(self.source, "similarity", "cosine"))
 
     @property
     def warnings(self) -> tuple[str, ...]:
