@@ -19,7 +19,7 @@ from theodolite.engine.decoding.models import targets
 from theodolite.engine.decoding.vocabulary import BEGIN, END, PAD, SHIFT, Vocabulary
 from theodolite.engine.encoders.checkpoint import Checkpoint
 from theodolite.engine.encoders.loading import checkpoint_of
-from theodolite.engine.encoders.transformer import quiet, read_tokenizer
+from theodolite.engine.encoders.transformer import from_files, quiet, read_tokenizer
 from theodolite.engine.errors import UserError
 
 PREFIX = 4
@@ -184,29 +184,16 @@ def _checkpoint(source: str) -> tuple[Checkpoint, Any]:
 def _load(checkpoint: Checkpoint) -> Any:
     from transformers import AutoModelForCausalLM
 
-    try:
-        with quiet():
-            base, info = AutoModelForCausalLM.from_pretrained(
-                str(checkpoint.root),
-                dtype=torch.float32,
-                trust_remote_code=False,
-                use_safetensors=True,
-                output_loading_info=True,
-            )
-    except Exception as error:  # transformers raises any kind of exception for a damaged file
-        line = (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
-        raise UserError(
-            f"{checkpoint.label} cannot be opened as a language model: {line}",
+    with quiet():
+        return from_files(
+            AutoModelForCausalLM,
+            checkpoint,
+            f"{checkpoint.label} cannot be opened as a language model",
             "Check that the folder is complete.",
-            code="damaged",
-        ) from error
-    if missing := sorted(info["missing_keys"]):
-        raise UserError(
-            f"{checkpoint.label} lacks {len(missing)} tensors, {missing[0]} among them.",
-            "Give the complete checkpoint.",
-            code="damaged",
+            (),
+            "damaged",
+            dtype=torch.float32,
         )
-    return base
 
 
 def _made(config: dict[str, Any]) -> Any:

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from theodolite.engine.errors import UserError
+from theodolite.engine.errors import UserError, first_line
 
 FORMAT = 1
 NEEDED = {"architecture", "dim", "encoder", "format", "mean", "scale", "sizes"}
@@ -44,9 +44,8 @@ def unreadable(folder: Path, error: Exception) -> UserError:
             "Give a folder written by `theodolite train-decoder`.",
             code="no-file",
         )
-    line = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
     return UserError(
-        f"The decoder {folder.name} cannot be read: {line}",
+        f"The decoder {folder.name} cannot be read: {first_line(error, 200)}",
         "Train it again, or get the folder again.",
         code="damaged",
     )

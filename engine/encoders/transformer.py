@@ -25,7 +25,7 @@ from theodolite.engine.encoders.pooling import ALL_LAYERS, States, averaged, poo
 from theodolite.engine.encoders.probe import Probe, positions, probe, refusal
 from theodolite.engine.encoders.source import CHUNK, Source, clean, slices
 from theodolite.engine.encoders.weights import Weights, weights
-from theodolite.engine.errors import UserError, first_line
+from theodolite.engine.errors import Code, UserError, first_line
 from theodolite.engine.progress import nobody
 from theodolite.engine.search.index import unit_rows
 from theodolite.engine.stamps import check_unchanged
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     import torch
 
 GPU_CHUNK = 16_384
+_SPARED = ("pooler.",)
+"""In names of tensors that may be missing: an unused pooler does no harm."""
 
 
 @dataclass(frozen=True)
@@ -406,21 +408,13 @@ def check_vocabulary(tokenizer: Any, checkpoint: Checkpoint) -> None:
 
 def read_model(checkpoint: Checkpoint, dtype: torch.dtype) -> Any:
     """Read the transformer of a checkpoint, in evaluation mode on the CPU."""
-    try:
-        model, info = class_of(checkpoint).from_pretrained(
-            str(checkpoint.root),
-            dtype=dtype,
-            trust_remote_code=False,
-            use_safetensors=checkpoint.weights[0].suffix == ".safetensors",
-            output_loading_info=True,
-        )
-    except Exception as error:  # transformers raises every kind for a damaged file
-        raise UserError(
-            f"The model of {checkpoint.label} cannot be loaded: {first_line(error)}",
-            "Check that the folder is complete and its architecture known to transformers.",
-            code="failed",
-        ) from error
-    refuse_random(info["missing_keys"], checkpoint.label)
+    model = from_files(
+        class_of(checkpoint),
+        checkpoint,
+        f"The model of {checkpoint.label} cannot be loaded",
+        "Check that the folder is complete and its architecture known to transformers.",
+        dtype=dtype,
+    )
     if checkpoint.has_simcse_head and getattr(model, "pooler", None) is not None:
         head = checkpoint.tensors(("mlp.dense.weight", "mlp.dense.bias"))
         model.pooler.load_state_dict({n.removeprefix("mlp."): w for n, w in head.items()})
@@ -437,9 +431,43 @@ def read_model(checkpoint: Checkpoint, dtype: torch.dtype) -> Any:
     return model.eval()
 
 
-def refuse_random(missing: Collection[str], label: str) -> None:
-    """Refuse tensors that weights lack, which would be random; an unused pooler does no harm."""
-    names = sorted(name for name in missing if "pooler." not in name)
+def from_files(
+    kind: Any,
+    checkpoint: Checkpoint,
+    refusal: str,
+    hint: str,
+    spared: Collection[str] = _SPARED,
+    code: Code = "failed",
+    **options: Any,
+) -> Any:
+    """Read the weights of a checkpoint as a class of transformers.
+
+    Args:
+        kind: the class.
+        checkpoint: the files.
+        refusal: message for files that transformers cannot read, which its own reason follows.
+        hint: of that message.
+        spared: as for `refuse_random`.
+        code: of that message.
+        options: for `from_pretrained`.
+    """
+    try:
+        model, info = kind.from_pretrained(
+            str(checkpoint.root),
+            trust_remote_code=False,
+            use_safetensors=checkpoint.weights[0].suffix == ".safetensors",
+            output_loading_info=True,
+            **options,
+        )
+    except Exception as error:  # transformers raises every kind for a damaged file
+        raise UserError(f"{refusal}: {first_line(error)}", hint, code=code) from error
+    refuse_random(info["missing_keys"], checkpoint.label, spared)
+    return model
+
+
+def refuse_random(missing: Collection[str], label: str, spared: Collection[str] = _SPARED) -> None:
+    """Refuse tensors that weights lack, which would be random, unless a spared word names them."""
+    names = sorted(name for name in missing if not any(word in name for word in spared))
     if names:
         raise UserError(
             f"{label} lacks {len(names)} tensors, {names[0]} among them: they would be random.",

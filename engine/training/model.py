@@ -19,8 +19,14 @@ from theodolite.engine.encoders.loading import checkpoint_of
 from theodolite.engine.encoders.pooling import ALL_LAYERS
 from theodolite.engine.encoders.prompts import NO_PROMPTS, Prompts
 from theodolite.engine.encoders.source import clean
-from theodolite.engine.encoders.transformer import class_of, quiet, read_tokenizer, token_limit
-from theodolite.engine.errors import UserError, first_line
+from theodolite.engine.encoders.transformer import (
+    class_of,
+    from_files,
+    quiet,
+    read_tokenizer,
+    token_limit,
+)
+from theodolite.engine.errors import UserError
 from theodolite.engine.training.devices import exact
 from theodolite.engine.training.packed import Layout, can_pack, packed_states, padded_states, pool
 from theodolite.engine.training.spec import BASE, Pooling, TrainSpec
@@ -341,30 +347,16 @@ def _read(checkpoint: Checkpoint, config: Any, mlm: bool) -> Any:
     """Read the stored weights; only heads may be missing, and are initialised at random."""
     from transformers import AutoModelForMaskedLM
 
-    kind = AutoModelForMaskedLM if mlm else class_of(checkpoint)
-    try:
-        whole, info = kind.from_pretrained(
-            str(checkpoint.root),
-            config=config,
-            dtype=torch.float32,
-            trust_remote_code=False,
-            use_safetensors=checkpoint.weights[0].suffix == ".safetensors",
-            output_loading_info=True,
-        )
-    except Exception as error:  # transformers raises every kind for a damaged file
-        raise UserError(
-            f"{checkpoint.label} cannot be trained: {first_line(error)}",
-            "Check that the folder is complete; MLM needs an architecture with such a head.",
-            code="damaged",
-        ) from error
-    own = ("pooler.", *_LM_HEADS)
-    missing = [key for key in info["missing_keys"] if not any(name in key for name in own)]
-    if missing:
-        raise UserError(
-            f"{checkpoint.label} lacks {len(missing)} tensors, {missing[0]} among them.",
-            "Give the complete checkpoint.",
-            code="damaged",
-        )
+    whole = from_files(
+        AutoModelForMaskedLM if mlm else class_of(checkpoint),
+        checkpoint,
+        f"{checkpoint.label} cannot be trained",
+        "Check that the folder is complete; MLM needs an architecture with such a head.",
+        ("pooler.", *_LM_HEADS),
+        "damaged",
+        config=config,
+        dtype=torch.float32,
+    )
     if whole.config.is_encoder_decoder:
         raise UserError(
             f"{checkpoint.label} has a decoder, and transformers reads its encoder with it only.",
