@@ -31,12 +31,17 @@ BUSY = 0.2
 APART = 1.5
 """The fastest repeat may be so many times as fast as the slowest."""
 AN_ENDPOINT = "an endpoint and the network"
-_SECONDS = 0.5
-"""Approximate duration of a repeat."""
+_LOOK = 1.0
+"""Seconds in which other programs are watched before a measurement is repeated."""
 _SINGLES = 60
 """Sentences encoded one by one."""
-_MOST, _FEWEST, _MOST_SENT = 4096, 8, 64
-"""Bounds of sentences encoded together; the most sent to an endpoint, which may charge."""
+_TOGETHER, _SENT = (1, 4096, 0.1), (8, 64, 0.25)
+"""Fewest and most sentences encoded together, and seconds from which they are enough.
+
+To an endpoint few are sent, as it may charge, but not one: any request takes the network's time.
+"""
+_FEWEST_WORDS = 512
+"""Fewest words encoded together: on these, not on sentences, depends how well cores are used."""
 _INDEXED = 1000
 """Texts among which a ranker ranks."""
 _WORDS = (
@@ -66,7 +71,7 @@ class NoCache:
 def sentences(length: int, number: int, seed: int) -> list[str]:
     """Return `number` random texts of `length` common words each."""
     drawn = np.random.default_rng(seed).integers(0, len(_WORDS), (number, length))
-    return [" ".join(_WORDS[word] for word in row) for row in drawn]
+    return [" ".join(_WORDS[word] for word in row) for row in drawn.tolist()]
 
 
 def measure(spec: str, send_texts: Sequence[str] = ()) -> dict[str, Any]:
@@ -108,8 +113,8 @@ def measure(spec: str, send_texts: Sequence[str] = ()) -> dict[str, Any]:
         once(sentences(8, 1, seed))  # weights are read on first use
         loads.append(time.perf_counter() - start)
         held()
-    most = _MOST_SENT if "api" in kinds else _MOST
-    speeds = {str(length): _speed(encode, length, most, held) for length in LENGTHS}
+    bounds = _SENT if "api" in kinds else _TOGETHER
+    speeds = {str(length): _speed(encode, length, bounds, held) for length in LENGTHS}
     _, once, size = _work(encoder, sentences(64, _INDEXED, 64))
     latency = sorted(_latency(once))
     return {
@@ -151,6 +156,13 @@ def others() -> Callable[[], float]:
     return load
 
 
+def is_busy() -> bool:
+    """Whether other programs use so much of the processor now that times would say little."""
+    load = others()
+    time.sleep(_LOOK)
+    return load() > BUSY * (psutil.cpu_count() or 1)
+
+
 def _seconds_of_others() -> float:
     """Seconds of all cores that other programs have used since the machine was started."""
     every, own = psutil.cpu_times(), psutil.Process().cpu_times()
@@ -186,16 +198,20 @@ def _load(spec: str, send_texts: Sequence[str]) -> Encoder | Ranker:
 
 
 def _speed(
-    encode: Callable[[list[str]], Any], length: int, most: int, held: Callable[[], None]
+    encode: Callable[[list[str]], Any],
+    length: int,
+    bounds: tuple[int, int, float],
+    held: Callable[[], None],
 ) -> list[float]:
     """Sentences per second, in several repeats, after a warm-up that finds the batch size."""
-    number, seed = _FEWEST, length
+    fewest, most, enough = bounds
+    number, seed = max(fewest, _FEWEST_WORDS // length), length
     while True:
         texts = sentences(length, number, seed)
         start = time.perf_counter()
         encode(texts)
         took = time.perf_counter() - start
-        if took > _SECONDS / 2 or number >= most:
+        if took > enough or number >= most:
             break
         number, seed = min(most, 2 * number), seed + 1
     speeds = []
@@ -219,6 +235,9 @@ def _latency(once: Callable[[list[str]], Any]) -> list[float]:
 
 
 def _device() -> str:
+    """What the encoder ran on; torch tells only if the encoder needed it, as it loads for long."""
+    if "torch" not in sys.modules:
+        return "CPU"
     import torch
 
     if torch.cuda.is_available():

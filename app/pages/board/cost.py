@@ -29,7 +29,7 @@ from theodolite.store.hashing import hash_of
 
 KIND, FORMAT = "cost", "1"
 ATTEMPTS = 3
-"""Measurements of an encoder at a time, if each is disturbed by other programs."""
+"""Most measurements of an encoder at a time, if each is disturbed."""
 _FACTS = ("bytes", "parameters", "embedding_parameters")
 GREY = "#8b9096"
 """Colour of error bars, visible on light and dark."""
@@ -118,7 +118,10 @@ class CostJob(Job):
 
 
 def measure(workspace: Workspace, encoder: str, attempts: int = ATTEMPTS) -> None:
-    """Measure an encoder, again if that was disturbed, and store the least disturbed."""
+    """Measure an encoder, and store the least disturbed measurement.
+
+    A disturbed one is repeated, but not while other programs are still busy: it would be no better.
+    """
     about, root = describe(encoder), workspace.catalog.root
     environment = os.environ | ({} if root is None else {"THEODOLITE_DATA": str(root)})
     fixed = {key: about.get(key) for key in _FACTS}
@@ -126,8 +129,10 @@ def measure(workspace: Workspace, encoder: str, attempts: int = ATTEMPTS) -> Non
     stored = workspace.store.derived.get(_key(encoder))
     known: list[dict[str, Any]] = [stored["info"]] if stored else []
     measurements: list[dict[str, Any]] = []
+    allowed = endpoints.allowed_urls(workspace.store)
     while len(measurements) < attempts and all(map(is_disturbed, measurements)):
-        allowed = endpoints.allowed_urls(workspace.store)
+        if measurements and footprint.is_busy():
+            break
         measurements.append(fixed | footprint.in_own_process(encoder, environment, allowed) | named)
     best = measurements[-1]
     if is_disturbed(best):  # other programs only make single sentences slower
@@ -140,9 +145,12 @@ def measure(workspace: Workspace, encoder: str, attempts: int = ATTEMPTS) -> Non
 
 
 def ensure(workspace: Workspace, encoder: str) -> None:
-    """Measure an encoder unless it was; one that was disturbed is measured once more."""
-    if unmeasured(workspace, [encoder]):
-        measure(workspace, encoder, 1 if encoder in rows_by_encoder(workspace) else ATTEMPTS)
+    """Measure an encoder unless it was; one that was disturbed once more, if it is quiet now."""
+    known = rows_by_encoder(workspace).get(encoder)
+    if known is None:
+        measure(workspace, encoder)
+    elif known["disturbed"] and not footprint.is_busy():
+        measure(workspace, encoder, 1)
 
 
 def unmeasured(workspace: Workspace, encoders: Sequence[str]) -> list[str]:
@@ -253,7 +261,8 @@ class CostSpec(Spec):
     reads the libraries too. With --json: the lowest and the highest of the repeats.
 
     If other programs used the processor meanwhile, or repeats differ by half, it is measured up to
-    three times and the least disturbed is kept, with its load and date.
+    three times, though not while they are busy, and the least disturbed is kept, with its load and
+    date.
     """
 
     encoders: Annotated[

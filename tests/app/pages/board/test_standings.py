@@ -452,6 +452,8 @@ def process(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     """What the next processes that measure an encoder will print."""
     next_ones: list[dict[str, Any]] = []
     monkeypatch.setattr(footprint, "in_own_process", lambda *_: next_ones.pop(0))
+    monkeypatch.setattr(footprint, "_LOOK", 0.0)
+    monkeypatch.setattr(footprint, "others", lambda: lambda: 0.0)
     return next_ones
 
 
@@ -483,6 +485,18 @@ def test_a_disturbed_measurement_is_not_kept_for_good(
         left = cost.unmeasured(workspace, ["random:32", "random:64"])
         assert left == ["random:32", "random:64"][kept == 10 :]
     assert cost.CostJob(("random:32",)).is_stored(workspace)
+
+
+def test_nothing_is_repeated_while_other_programs_are_busy(
+    workspace: Workspace, process: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would be no better: what is there is kept as disturbed, and repeated once it is quiet."""
+    process += [timed(70, 1.9), timed(10, 0.1)]
+    fifth = (psutil.cpu_count() or 1) / 5
+    for load, kept in ((1.1 * fifth, 70), (1.1 * fifth, 70), (0.9 * fifth, 10)):
+        monkeypatch.setattr(footprint, "others", lambda load=load: lambda: load)
+        cost.ensure(workspace, "random:32")
+        assert cost.rows_by_encoder(workspace)["random:32"]["latency_p50"] == kept
 
 
 UNEVEN = {"16": [100.0, 60.0], "64": [9.0, 9.0]}
@@ -545,6 +559,7 @@ def test_a_job_measures_in_a_process_of_its_own(
     assert min(row[key] for key in keys) > 0
     assert row["per_second_16_low"] <= row["per_second_16"] <= row["per_second_16_high"]
     assert row["load"] >= 0 and row["cores"] >= 1
+    assert row["device"] == "CPU"  # what needs no torch does not wait for it, nor use its devices
 
 
 def test_smaller_vectors_are_scored_without_encoding(workspace: Workspace) -> None:
