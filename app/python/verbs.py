@@ -26,7 +26,7 @@ from theodolite.app.pages.evaluate.gate import GATE, save, write
 from theodolite.app.pages.map.answer import MAP
 from theodolite.app.pages.search.answer import SEARCH, SearchAnswer, SearchSpec, among
 from theodolite.app.question import Answer
-from theodolite.app.surfaces.notebook import asks, function, own, performed
+from theodolite.app.surfaces.notebook import asks, checked, function, own, performed
 from theodolite.app.workspace import Workspace
 from theodolite.engine.encoders import is_encoder, load
 from theodolite.engine.encoders.base import Encoder
@@ -38,6 +38,7 @@ from theodolite.engine.training.events import Event, Finished, headline
 from theodolite.engine.training.spec import TrainSpec
 
 
+@checked
 def evaluate(
     encoders: str | Encoder | Sequence[str | Encoder],
     tasks: str | Sequence[str] | None = None,
@@ -97,7 +98,7 @@ def _kept(
 
     job = EvaluateJob.of(workspace, [encoder], tasks, protocol, seed)
     for warning in job.warnings(workspace):
-        warnings.warn(warning, stacklevel=3)
+        warnings.warn(warning, stacklevel=4)
     return [_result(workspace, row) for row in run(workspace, job)]
 
 
@@ -207,6 +208,7 @@ class Training(Answer):
         return [finding, *charts([("training", last.best_step, curves)])]
 
 
+@checked
 def train(
     spec: TrainSpec,
     *,
@@ -245,6 +247,7 @@ choose = function(CHOOSE)
 gate_check = function(GATE)
 
 
+@checked
 def gate_save(
     baseline: str | Path,
     encoder: str,

@@ -2,18 +2,21 @@
 
 import inspect
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
+from theodolite.app.formats import listed
 from theodolite.app.jobs.job import Job
 from theodolite.app.jobs.submit import Move, perform
 from theodolite.app.question import Answer, Do, Question
 from theodolite.app.spec import Parameter, parameters
 from theodolite.app.workspace import Workspace, default_data, default_store
-from theodolite.engine.errors import UserError
+from theodolite.engine.errors import UserError, did_you_mean
 
 A = TypeVar("A", bound=Answer)
+P = ParamSpec("P")
+R = TypeVar("R")
 _COMMON = {
     "workspace": "store and data; None for your own.",
     "move": "progress callback of what has to be computed, for a bar.",
@@ -51,9 +54,33 @@ def asks(question: Question[Any, A]) -> Callable[[Callable[..., A]], Callable[..
         ask.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
             [*map(_keyword, every), *common], return_annotation=question.answer_type
         )
-        return ask
+        return checked(ask)
 
     return wrap
+
+
+def checked(call: Callable[P, R]) -> Callable[P, R]:
+    """Have arguments that a function does not take refused with those that it takes."""
+    signature = inspect.signature(call)
+    takes = f"It takes {listed(signature.parameters)}."
+
+    @wraps(call)
+    def refusing(*args: P.args, **values: P.kwargs) -> R:
+        for name in values:
+            if name not in signature.parameters:
+                near = did_you_mean(name, signature.parameters, "")
+                raise UserError(
+                    f"{call.__name__}() has no keyword {name!r}.",
+                    f"{near} {takes}".strip(),
+                    code="unknown",
+                )
+        try:
+            signature.bind(*args, **values)
+        except TypeError as error:
+            raise UserError(f"{call.__name__}(): {error}.", takes) from None
+        return call(*args, **values)
+
+    return refusing
 
 
 def _keyword(parameter: Parameter) -> inspect.Parameter:

@@ -51,9 +51,9 @@ def writer(
 ) -> str:
     """JavaScript which writes the values of an event's inputs to the address.
 
-    Empty values and defaults are left out, so that the plain page keeps its plain address, and what
-    is beyond its limits: numbers below or above them, if either is given, texts of more lines or
-    more characters in a line. What one of `opens` names is opened.
+    Empty values, white space and defaults are left out, so that the plain page keeps its plain
+    address, and what is beyond its limits: numbers below or above them, if either is given, texts
+    of more lines or more characters in a line. What one of `opens` names is opened.
     """
     how = json.dumps({"limits": limits or {}, "opens": list(opens)})
     return (

@@ -5,7 +5,16 @@ import re
 from playwright.sync_api import expect
 
 from tests.fakes.uploads import collection
-from tests.ui.steps import HOSTILE, box, done, rows_saved, says, stays_text, write
+from tests.ui.steps import (
+    HOSTILE,
+    box,
+    done,
+    gone_from_address,
+    rows_saved,
+    says,
+    stays_text,
+    write,
+)
 from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.pages.search import service
 
@@ -88,6 +97,9 @@ def test_words_patterns_and_examples(visit):
         expect(page.locator("#hits mark").first).to_contain_text(found, ignore_case=True)
     page = visit.open("search?encoder=random:256&in=starter-pairs&q=The train is late&k=4")
     text = hits.first.locator("p").inner_text()
+    write(page, "query", "   ")
+    gone_from_address(page, "q=")  # white space is no query to come back to
+    page = visit.open("search?encoder=random:256&in=starter-pairs&q=The train is late&k=4")
     hits.first.get_by_role("link", name="similar to this").click()
     expect(page.locator("#hits h2")).to_have_text("Like 1 example")
     expect(hits).to_have_count(4)

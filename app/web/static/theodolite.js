@@ -356,8 +356,8 @@
       document.querySelector(`${place}-none`).hidden = !wanted.length || rows.some((row) => !row.hidden);
     },
 
-    // Write controls to the address. Lists repeat their name, and so may controls; left out are empty and
-    // default values, and what is not within the limits, which the page refuses. What opens another
+    // Write controls to the address. Lists repeat their name, and so may controls; left out are empty (or
+    // white space) and default values, and what is not within the limits, which the page refuses. What opens another
     // place is a step of the browser's history, but for what the page opens before anybody does something.
     address(names, values, defaults = {}, { step = false, limits = {}, opens = [] } = {}) {
       const url = new URL(location.href);
@@ -368,7 +368,7 @@
         if (limits[name] && !within(value, ...limits[name])) return;
         const items = Array.isArray(value) ? value : [value];
         items
-          .filter((item) => item !== null && item !== undefined && item !== "")
+          .filter((item) => String(item ?? "").trim())
           .forEach((item) => url.searchParams.append(name, String(item)));
       });
       if (url.href === location.href) return;

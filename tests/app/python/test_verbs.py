@@ -2,6 +2,7 @@
 
 import csv
 import re
+from collections.abc import Callable
 from dataclasses import FrozenInstanceError
 from html import unescape
 from pathlib import Path
@@ -60,6 +61,28 @@ def test_an_encoder_as_an_object_is_no_name(own: th.Workspace) -> None:
         th.compare(["random:8", "random:4"], workspace=str(own.store.folder))  # type: ignore[arg-type]
     assert str(own.store.folder) in repr(own)
     assert repr(rankers.load("bm25")) == "<ranker 'bm25'>"
+
+
+@pytest.mark.parametrize(
+    ("call", "named"),
+    [
+        (
+            lambda: th.compare(["minilm"], task="sts"),
+            ["compare() ", "'task'", "tasks?", "workspace"],
+        ),
+        (lambda: th.search("a dog", kk=3), ["search() ", "'kk'", "queries"]),
+        (lambda: th.evaluate("minilm", task="sts"), ["evaluate() ", "'task'", "tasks?"]),
+        (lambda: th.compare(), ["compare()", "'encoders'"]),
+        (lambda: th.map(*"abcdefghijklmnop"), ["map()", "too many"]),
+    ],
+)
+def test_arguments_that_a_verb_does_not_take(
+    call: Callable[[], object], named: list[str], own: th.Workspace
+) -> None:
+    """The verb is named, not a class behind it, and what it takes."""
+    with pytest.raises(UserError) as caught:
+        call()
+    assert [one for one in named if one not in str(caught.value)] == []
 
 
 def test_a_comparison_is_the_pages_and_a_table(own: th.Workspace) -> None:
