@@ -10,8 +10,10 @@ Sources: `senteval/{sts,sick,binary,sst,trec,mrpc,snli,probing}.py` of facebookr
 and `sts.py` and `sick.py` of the copy in princeton-nlp/SimCSE.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -60,9 +62,9 @@ class _Set(NamedTuple):
         place: its folder.
         files: the files of each split, of each subset of a year or of each label, in the order of
             the reference: line i of all of them is row i.
-        row: from these lines to the sentences, then the score or label; raises ValueError or
-            IndexError for lines that are laid out otherwise. None where a line is a sentence and
-            the files are those of its label.
+        row: from these lines to the sentences, then the score or label; gives more or fewer, or
+            raises IndexError, for lines that are laid out otherwise. None where a line is a
+            sentence and the files are those of its label.
         splits: the splits that lists show.
         headed: whether the first line has names.
         joined: the spacing of the reference's sentences.
@@ -80,34 +82,11 @@ class _Set(NamedTuple):
     joined: Callable[[str], str] = lambda text: " ".join(text.split())
 
 
-def _columns(*places: int) -> Callable[[str], list[str]]:
+def _columns(*places: int) -> Callable[[str], Sequence[str]]:
     """Some columns of a line; more than needed are allowed, as in the reference."""
 
-    def row(line: str) -> list[str]:
-        cells = line.strip().split("\t")
-        return [cells[place] for place in places]
-
-    return row
-
-
-def _split_pair(pair: str, score: str) -> tuple[str, str, str]:
-    left, right = pair.split("\t")
-    return left, right, score
-
-
-def _sst2(line: str) -> tuple[str, str]:
-    sentence, label = line.strip().split("\t")
-    return sentence, label
-
-
-def _sst5(line: str) -> tuple[str, str]:
-    label, sentence = line.strip().split(" ", 1)
-    return sentence, label
-
-
-def _trec(line: str) -> tuple[str, str]:
-    label, sentence = line.strip().split(":", 1)
-    return sentence.split(" ", 1)[1], label  # the first word is the fine class
+    choose = itemgetter(*places)
+    return lambda line: choose(line.strip().split("\t"))
 
 
 def _read(folder: Path, name: str) -> Dataset:
@@ -151,6 +130,8 @@ def _rows(known: _Set, part: str, folder: Path) -> tuple[Path, list[tuple[Any, .
             continue
         try:
             *texts, last = known.row(*row) if known.row else (*row, part)
+            if len(texts) != (1 if known.kind == "labels" else 2):
+                raise IndexError
         except (ValueError, IndexError):
             raise _wrong(paths[0], line, "Compare the line with its neighbours.") from None
         value = number(last, f"{where(paths[-1])}, line {line}") if scored else last
@@ -180,7 +161,15 @@ _STS_LICENCE = "scores CC BY-SA 4.0; sentences under the terms of their sources"
 def _year(name: str, subsets: tuple[str, ...]) -> _Set:
     what = f"SemEval 20{name[3:]} sentence pairs graded 0 to 5, in {len(subsets)} subsets"
     files = {one: (f"STS.input.{one}.txt", f"STS.gs.{one}.txt") for one in subsets}
-    return _Set("pairs", f"STS/{name}-en-test", what, files, _split_pair, _STS_LICENCE, ("test",))
+    return _Set(
+        "pairs",
+        f"STS/{name}-en-test",
+        what,
+        files,
+        lambda pair, score: (*pair.split("\t"), score),
+        _STS_LICENCE,
+        ("test",),
+    )
 
 
 def _by_class(place: str, what: str, files: dict[str, str]) -> _Set:
@@ -233,15 +222,22 @@ _SETS: dict[str, _Set] = {
         "SST/binary",
         "Stanford Sentiment Treebank, 2 classes; train holds phrases",
         _SST,
-        _sst2,
+        lambda line: line.strip().split("\t"),
     ),
-    "SST5": _Set("labels", "SST/fine", "Stanford Sentiment Treebank, 5 classes", _SST, _sst5),
+    "SST5": _Set(
+        "labels",
+        "SST/fine",
+        "Stanford Sentiment Treebank, 5 classes",
+        _SST,
+        lambda line: line.strip().split(" ", 1)[::-1],
+    ),
     "TREC": _Set(
         "labels",
         "TREC",
         "Questions by the type of their answer, 6 classes",
         {"train": ("train_5500.label",), "test": ("TREC_10.label",)},
-        _trec,
+        # Between the label and the question stands the fine class.
+        lambda line: re.split(r":[^ ]* ", line.strip(), maxsplit=1)[::-1],
         splits=("train", "test"),
         encoding="latin-1",
     ),
