@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from theodolite.engine.errors import UserError, first_line
+from theodolite.engine.json_file import json_file
 
 CUT = "cut.json"
 MANIFEST = "manifest.json"
@@ -57,14 +58,4 @@ def write_json(file: Path, value: Mapping[str, Any]) -> None:
 
 def read_json(file: Path) -> dict[str, Any] | None:
     """Read the JSON object in a file; None for a missing file."""
-    try:
-        content = json.loads(file.read_text("utf-8"))
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError) as error:
-        raise UserError(
-            f"{file} cannot be read: {first_line(error)}", "Remove it.", code="damaged"
-        ) from error
-    if not isinstance(content, dict):
-        raise UserError(f"{file} is not a JSON object.", "Remove it.", code="damaged")
-    return content
+    return json_file(file, dict, "Remove it.") if file.exists() else None

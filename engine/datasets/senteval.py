@@ -84,7 +84,6 @@ class _Set(NamedTuple):
 
 def _columns(*places: int) -> Callable[[str], Sequence[str]]:
     """Some columns of a line; more than needed are allowed, as in the reference."""
-
     choose = itemgetter(*places)
     return lambda line: choose(line.strip().split("\t"))
 

@@ -18,6 +18,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from torch import Tensor
 
 from theodolite.engine.decoding.scripted import scripted
+from theodolite.engine.encoders.packaged import untrimmed
 
 # A mark that is not ASCII may take several tokens: it counts as a word.
 _WORD = re.compile(r"\d*[^\W\d_]+(?:['’][^\W\d_]+)*|[^\x00-\x7f\w\s]")
@@ -180,11 +181,9 @@ class Vocabulary:
         self, tokenizer: Tokenizer, words: Sequence[str] | None = None, shift: int = 0
     ) -> None:
         self.known_words = None if words is None else KnownWords(tokenizer, words, END)
-        tokenizer.no_padding()
-        tokenizer.no_truncation()
+        self.tokenizer, self.shift = untrimmed(tokenizer), shift
         # A literal "</s>" in a sentence is text, and does not end it.
         tokenizer.encode_special_tokens = True
-        self.tokenizer, self.shift = tokenizer, shift
 
     @classmethod
     def learn(cls, sentences: Iterable[str], size: int) -> Vocabulary:

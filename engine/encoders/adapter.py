@@ -16,8 +16,8 @@ from typing import Any
 
 from theodolite.engine.encoders.checkpoint import Checkpoint
 from theodolite.engine.encoders.fingerprint import file_sha256
-from theodolite.engine.encoders.modules import json_file
 from theodolite.engine.errors import UserError, first_line
+from theodolite.engine.json_file import json_file
 
 CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 _FIELDS = (

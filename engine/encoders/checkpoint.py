@@ -23,11 +23,11 @@ from theodolite.engine.encoders.modules import (
     dim_after,
     every,
     is_inside,
-    json_file,
     module_at,
 )
 from theodolite.engine.errors import UserError
 from theodolite.engine.filetypes import refuse_pointer
+from theodolite.engine.json_file import json_file
 
 if TYPE_CHECKING:
     import torch

@@ -17,7 +17,12 @@ from theodolite.engine.encoders.doctor import (
 )
 from theodolite.engine.encoders.hub import cached
 from theodolite.engine.encoders.loading import checkpoint_at, checkpoint_of, load
-from theodolite.engine.encoders.packaged import WORDLLAMA_LICENCE, WORDLLAMA_WEIGHTS, WordLlama
+from theodolite.engine.encoders.packaged import (
+    WORDLLAMA_LICENCE,
+    WORDLLAMA_WEIGHTS,
+    WordLlama,
+    untrimmed,
+)
 from theodolite.engine.encoders.probe import TEXTS
 from theodolite.engine.encoders.prompts import Prompts
 from theodolite.engine.encoders.source import clean
@@ -402,15 +407,13 @@ def _counter(part: Checkpoint, _: Stamp) -> Callable[[list[str]], list[int]]:
         from tokenizers import Tokenizer
 
         try:
-            core = Tokenizer.from_file(str(file))
+            core = untrimmed(Tokenizer.from_file(str(file)))
         except Exception as error:  # tokenizers raises nothing narrower
             raise UserError(
                 f"The tokenizer of {part.label} cannot be loaded: {first_line(error)}",
                 "Get its tokenizer.json again.",
                 code="damaged",
             ) from error
-        core.no_truncation()
-        core.no_padding()
         return lambda texts: [len(one) for one in core.encode_batch_fast(texts)]
     from theodolite.engine.encoders.transformer import quiet, read_tokenizer
 

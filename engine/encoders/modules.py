@@ -1,14 +1,11 @@
 """The modules of a model of sentence-transformers, by the JSON files that configure them."""
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any, TypeVar
+from typing import Any
 
-from theodolite.engine.errors import UserError
-
-T = TypeVar("T", dict[str, Any], list[Any])
+from theodolite.engine.json_file import json_file
 
 _CONFIGS = ("config.json", "router_config.json", "lstm_config.json", "cnn_config.json")
 _POOLINGS = {
@@ -21,25 +18,6 @@ _POOLINGS = {
 }
 """Flags of a Pooling in its old form -> mode in its new one."""
 _SAME_WIDTH = ("Normalize", "LayerNorm", "Dropout")
-
-
-def json_file(file: Path, shape: type[T]) -> T:
-    """The content of a JSON file; empty when the file is missing."""
-    if not file.is_file():
-        return shape()
-    try:
-        content = json.loads(file.read_text("utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise UserError(
-            f"{file} cannot be read: {error}.", "Get the file again.", code="damaged"
-        ) from error
-    if not isinstance(content, shape):
-        raise UserError(
-            f"{file} holds a JSON {type(content).__name__} where a {shape.__name__} belongs.",
-            "Get the file again.",
-            code="damaged",
-        )
-    return content
 
 
 @dataclass(frozen=True)

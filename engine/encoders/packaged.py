@@ -84,7 +84,11 @@ def wordpiece() -> Tokenizer:
 
     name = "tokenizer.json"
     folder = verified_folder(MINILM, {name: MINILM_FILES[name]})
-    tokenizer = Tokenizer.from_file(str(folder / name))
+    return untrimmed(Tokenizer.from_file(str(folder / name)))
+
+
+def untrimmed(tokenizer: Tokenizer) -> Tokenizer:
+    """Switch off padding and truncation, which a tokenizer's file may ask for."""
     tokenizer.no_padding()
     tokenizer.no_truncation()
     return tokenizer
@@ -109,10 +113,7 @@ class WordLlama(TableSource):
         """The package's tokenizer, padding and truncation off."""
         from tokenizers import Tokenizer
 
-        tokenizer = Tokenizer.from_file(str(self.folder / WORDLLAMA_TOKENIZER))
-        tokenizer.no_padding()
-        tokenizer.no_truncation()
-        return tokenizer
+        return untrimmed(Tokenizer.from_file(str(self.folder / WORDLLAMA_TOKENIZER)))
 
     @cached_property
     def bpe(self) -> dict[str, Any]:

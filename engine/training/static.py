@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from theodolite.engine.encoders.loading import checkpoint_of, load
+from theodolite.engine.encoders.packaged import untrimmed
 from theodolite.engine.encoders.steps import fit_pca, normalise
 from theodolite.engine.errors import UserError
 from theodolite.engine.training import export
@@ -152,9 +153,7 @@ def _tokenizer(base: str) -> Tokenizer:
             "Choose another model.",
             code="unsupported",
         )
-    tokenizer.no_padding()
-    tokenizer.no_truncation()
-    return tokenizer
+    return untrimmed(tokenizer)
 
 
 def _write(tokenizer: Tokenizer, table: np.ndarray, folder: Path) -> None:
