@@ -225,8 +225,7 @@ def test_the_examples_of_adding_run(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     text = (ROOT / "docs" / "adding.md").read_text(encoding="utf-8")
     for example in re.findall(r"```python\n(.*?)```", text, re.S):
         exec(compile(example, "docs/adding.md", "exec"), vars(added))  # noqa: S102
-    workspace = Workspace(tmp_path)
-    assert list(added.asked.work(workspace, 0, None)) == [2040]
+    assert list(added.asked.work(Workspace(tmp_path), 0, None)) == [2040]
 
 
 def headings(page: Path) -> set[str]:

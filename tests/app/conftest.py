@@ -24,8 +24,7 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Works
 @pytest.fixture(scope="module")
 def starter(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     """The same, for all tests of a module."""
-    made = starter_store(tmp_path_factory.mktemp("starter"))
-    return made
+    return starter_store(tmp_path_factory.mktemp("starter"))
 
 
 @pytest.fixture(scope="module")

@@ -3,10 +3,7 @@
 The oracle encodes with `encode_query` and `encode_document`, and trec_eval scores.
 """
 
-import json
-from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,6 +13,7 @@ from sentence_transformers import SentenceTransformer
 from tests.engine.encoders.models import WORDS, save_sentence_transformer
 from tests.fakes import folder as data_folder
 from tests.fakes.command_line import objects, theodolite
+from tests.fakes.uploads import json_lines
 from theodolite.app.pages.evaluate.results import evaluate_one
 from theodolite.app.pages.search import service as search
 from theodolite.app.workspace import Workspace
@@ -51,11 +49,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return save_sentence_transformer(made, "mean", prompts=PROMPTS)
 
 
-def json_lines(rows: Iterable[dict[str, Any]]) -> str:
-    """One object a line."""
-    return "".join(json.dumps(row) + "\n" for row in rows)
-
-
 @pytest.fixture(scope="module")
 def workspace(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     """A retrieval and a reranking of the same texts."""
@@ -72,8 +65,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
             f"{base}/qrels/{SPLIT}.tsv": "".join(["query-id\tcorpus-id\tscore\n", *judged]),
         }
     root = data_folder.files(tmp_path_factory.mktemp("data"), contents)
-    made = Workspace(tmp_path_factory.mktemp("asymmetric") / "store", root)
-    return made
+    return Workspace(tmp_path_factory.mktemp("asymmetric") / "store", root)
 
 
 def cosines(folder: Path, query_prompt: str, prompt: str) -> np.ndarray:

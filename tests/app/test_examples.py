@@ -36,10 +36,14 @@ def test_the_map_of_the_starter_set_is_there_before_anything_was_done(starter):
     assert (found.info["method"], found.info["trust"]["k"]) == ("umap", 15)
     assert len(found.regions) > 5 and found.points.shape == (len(found.sentences), 2)
     assert starter.store.derived.list(maps.KIND) == []
-    for other in ({"method": "tsne"}, {"seed": 1}, {"neighbours": 16}):
-        assert MapSpec("minilm", "starter-topics", **other).stored(starter) is None
-    for other in ("minilm|normalise", "wordllama"):
-        assert MapSpec(other, "starter-topics").stored(starter) is None
+    for encoder, how in (
+        ("minilm", {"method": "tsne"}),
+        ("minilm", {"seed": 1}),
+        ("minilm", {"neighbours": 16}),
+        ("minilm|normalise", {}),
+        ("wordllama", {}),
+    ):
+        assert MapSpec(encoder, "starter-topics", **how).stored(starter) is None
     # Encoded here, a sentence has the shipped ones as its nearest.
     opened = maps.point(starter, found, 7, 10)
     texts = [found.sentences[7], *(hit["text"] for hit in opened["neighbours"])]

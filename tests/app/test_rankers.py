@@ -27,8 +27,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     """A data folder with one collection, and the scores of three rankers on it."""
     root = tmp_path_factory.mktemp("rankers")
     beir(root / "data" / "mteb" / "retrieval" / "mine")
-    made = Workspace(root / "store", root / "data")
-    return made
+    return Workspace(root / "store", root / "data")
 
 
 @pytest.fixture(scope="module")
@@ -72,8 +71,7 @@ def test_lists_for_pages_that_need_vectors_leave_them_out(workspace: Workspace) 
 def test_a_search_has_a_column_for_each(workspace: Workspace) -> None:
     """With the query's words marked where a ranker looks at words; examples are refused."""
     spec = SearchSpec(["A dog and a boat"], "mine", ["bm25", BOTH, "wordllama"], k=3)
-    found = SEARCH.last(workspace, spec, lambda job: True)
-    words, both, vectors = found.columns_of_hits
+    words, both, vectors = SEARCH.last(workspace, spec, lambda job: True).columns_of_hits
     for column in (words, both):
         hit = column.hits[0][0]
         assert hit.cosine is None

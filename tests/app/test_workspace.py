@@ -9,6 +9,7 @@ import pytest
 
 from tests.engine.encoders.models import save
 from tests.errors import refused
+from tests.fakes.folder import files
 from theodolite.app import vectors
 from theodolite.app.pages.decode.answer import (
     ANALOGY,
@@ -124,10 +125,8 @@ def test_a_changed_file_is_another_encoder_at_once(
 
 def with_text(folder: Path, text: str) -> tuple[Workspace, Path]:
     """A workspace with the data set `unlabelled/mine`, and its file."""
-    file = folder / "data" / "unlabelled" / "mine.txt"
-    file.parent.mkdir(parents=True)
-    file.write_text(text)
-    return Workspace(folder / "store", folder / "data"), file
+    root = files(folder / "data", {"unlabelled/mine.txt": text})
+    return Workspace(folder / "store", root), root / "unlabelled" / "mine.txt"
 
 
 def test_changed_data_fit_a_step_anew(tmp_path: Path) -> None:

@@ -37,9 +37,10 @@ def beir(folder: Path, most: int = 40) -> tuple[Path, Path, Path]:
     queries = ({"_id": f"q{i}", "text": a} for i, (a, _) in enumerate(alike))
     rows = [f"q{i}\t{documents[b]}\t1\n" for i, (_, b) in enumerate(alike)]
     judged = "query-id\tcorpus-id\tscore\n" + "".join(rows)
-    files(folder, dict(zip(FILES, (_json(corpus), _json(queries), judged), strict=True)))
+    files(folder, dict(zip(FILES, (json_lines(corpus), json_lines(queries), judged), strict=True)))
     return folder / FILES[0], folder / FILES[1], folder / FILES[2]
 
 
-def _json(rows: Iterable[Mapping[str, str]]) -> str:
+def json_lines(rows: Iterable[Mapping[str, object]]) -> str:
+    """One object a line."""
     return "".join(json.dumps(row) + "\n" for row in rows)

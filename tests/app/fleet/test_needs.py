@@ -85,8 +85,7 @@ def test_a_machine_reads_data_before_it_begins(starter: Workspace) -> None:
 )
 def test_what_only_this_machine_has_stays(starter: Workspace, encoder: str) -> None:
     """A worker refuses it as well, whoever sends it."""
-    resources = Resources(["random:8", encoder])
-    assert "done here" in resources.local_only_reason()
+    assert "done here" in Resources(["random:8", encoder]).local_only_reason()
     unit = {"kind": "evaluate", "spec": EvaluateJob((encoder,), ("StarterSTS",)).to_spec()}
     for takes, code in (("evaluate", "denied"), ("train", "unsupported")):
         with refused(code):

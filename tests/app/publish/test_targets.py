@@ -76,9 +76,11 @@ def test_the_front_matter_is_what_the_hub_reads(name: targets.Name) -> None:
     assert len(front_matter["short_description"]) <= 60
     if front_matter["sdk"] == "gradio":
         constraints = pins((ROOT / "constraints.txt").read_text().split("\n", 1)[1])
-        assert front_matter["sdk_version"] == constraints["gradio"]
-        assert front_matter["python_version"] == "3.12"
-        assert front_matter["preload_from_hub"] == ["BAAI/bge-small-en-v1.5"]
+        assert front_matter == front_matter | {
+            "sdk_version": constraints["gradio"],
+            "python_version": "3.12",
+            "preload_from_hub": ["BAAI/bge-small-en-v1.5"],
+        }
     if target.live:
         assert re.fullmatch(r"\d+[mh]", front_matter["startup_duration_timeout"])
     if name != "docker":
@@ -177,8 +179,9 @@ def test_files_of_data_sets_go_along_where_they_are_read(tmp_path: Path) -> None
         if info.origin == "starter":
             assert files == {}
             continue
-        for name, data in files.items():
-            assert (root / name.removeprefix(f"{targets.DATA}/")).read_bytes() == data
+        assert files == {
+            name: (root / name.removeprefix(f"{targets.DATA}/")).read_bytes() for name in files
+        }
         copied = tmp_path / "copied" / info.name
         folder.write(copied, files)
         there = Workspace(tmp_path / "empty", copied / targets.DATA)

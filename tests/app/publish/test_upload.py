@@ -169,8 +169,7 @@ def test_without_a_network_the_hub_is_not_asked(
 
 def test_only_upload_uploads(hub: FakeSpaces, home: Path) -> None:
     """Not `--yes`; and of a name that cannot be, nothing is written either."""
-    made = Workspace(home / "store")
-    invent_all(made, {"random:64": 0.8, "random:16": 0.8})
+    invent_all(Workspace(home / "store"), {"random:64": 0.8, "random:16": 0.8})
     target = home / "site"
     chosen = [str(target), *"-e random:64 -e random:16 --pages compare --json".split()]
     theodolite("publish", *chosen, "--yes", "--upload", "a/b/c", code=2)

@@ -103,8 +103,7 @@ whole page for each of them."""
 @pytest.fixture(scope="module")
 def config(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """What Gradio's script is given to lay out the pages."""
-    workspace = Workspace(tmp_path_factory.mktemp("opening"))
-    return ui.build(workspace).get_config_file()
+    return ui.build(Workspace(tmp_path_factory.mktemp("opening"))).get_config_file()
 
 
 def drawn(node: Mapping[str, Any], components: Mapping[int, Any]) -> Iterator[int]:

@@ -117,12 +117,10 @@ def test_a_downloaded_adapter_is_here_once_its_base_is(tmp_path, base, served):
     adapter(base, tmp_path / "hub/models/owner/adapter")
     _edit(tmp_path / "hub/models/owner/adapter", base_model_name_or_path="owner/base")
     shutil.copytree(base, tmp_path / "hub/models/owner/base")
-    told = describe("hf:owner/adapter")
-    assert (told["available"], told["problem"]) == (False, LATER)
-    download("owner/adapter")
-    told = describe("hf:owner/adapter")
-    assert (told["available"], told["problem"]) == (False, LATER)
-    download("owner/base")
+    for lacking in ("owner/adapter", "owner/base"):
+        told = describe("hf:owner/adapter")
+        assert (told["available"], told["problem"]) == (False, LATER)
+        download(lacking)
     told = describe("hf:owner/adapter")
     assert (told["available"], told["dim"]) == (True, load("hf:owner/adapter").dim)
 

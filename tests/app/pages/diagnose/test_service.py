@@ -121,8 +121,13 @@ def test_what_cannot_be_diagnosed_is_said_before(workspace: Workspace, tmp_path:
 def test_a_figure_says_whether_it_is_above_the_baselines() -> None:
     """Interval against interval."""
     found = diagnosis(level=40.0)  # F1 37.5 to 42.5, the nearest 29.5 to 34.5; BLEU overlaps
-    for metric, above in (("token_f1", True), ("bleu", False), ("id_perm", None)):
-        assert against_baselines(found, metric)[1] is above
+    assert {
+        name: against_baselines(found, name)[1] for name in ("token_f1", "bleu", "id_perm")
+    } == {
+        "token_f1": True,
+        "bleu": False,
+        "id_perm": None,
+    }
     rows = Diagnosed(DiagnoseSpec("minilm"), "abc", found).rows()
     figure = {"giver": "decoder", "length": "", "n": 1000, "metric": "token_f1", "value": 40.0}
     assert sum(figure.items() <= row.items() for row in rows) == 1

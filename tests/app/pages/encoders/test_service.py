@@ -376,8 +376,6 @@ def test_names_are_published_unless_names_are_masked(
 ) -> None:
     """A name says nothing of this machine's folders."""
     invent_all(workspace, {"dir:/home/me/secret": 0.7, "random:64": 0.5}, ("MR",))
-    for spec in ("dir:/home/me/secret", "random:64"):
-        workspace.store.encoders.add(spec)
     workspace.store.encoders.label("dir:/home/me/secret", "mine")
     chosen = choice.choose(workspace, ["mine", "random:64"], mask=mask)
     made = choice.Part(workspace, chosen, tmp_path / "part", texts=False)

@@ -108,8 +108,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def evaluated(kept: Path, tmp_path: Path) -> Workspace:
     """A copy of it to harm."""
     shutil.copytree(kept, tmp_path / "store")
-    made = starter_store(tmp_path)
-    return made
+    return starter_store(tmp_path)
 
 
 def file_of(workspace: Workspace, encoder: str, task: str = TASK) -> Path:

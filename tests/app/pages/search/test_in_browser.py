@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.fakes.folder import files
 from theodolite.app.pages.search import published
 from theodolite.engine.datasets import Catalog
 from theodolite.engine.encoders import load
@@ -79,10 +80,8 @@ def in_page(folder: Path, encoder: Any, texts: Sequence[str], vectors: Any = Non
     if vectors is not None:
         fields["vectors"], more = published.pack("vectors", unit_rows(vectors))
         held |= more
-    for at, files in held.items():
-        (folder / at).mkdir(parents=True, exist_ok=True)
-        for name, data in files.items():
-            (folder / at / name).write_bytes(data)
+    for at, contents in held.items():
+        files(folder / at, contents)
     questions = folder / "questions.json"
     questions.write_text(json.dumps(fields))
     made = subprocess.run(["node", SCRIPT, questions], capture_output=True, check=True)
@@ -164,7 +163,9 @@ def test_the_nearest_are_those_of_python(tmp_path: Path, spec: str) -> None:
     assert_near(tmp_path, spec, topics, pairs[:50])
 
 
-def test_an_encoder_that_needs_python_says_so(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "spec", ["minilm", "random:16 | dims:4,random,0", "wordllama?pooling=max", "borep:16"]
+)
+def test_an_encoder_that_needs_python_says_so(spec: str) -> None:
     """Nothing is written for a transformer, for steps, or for another pooling."""
-    for spec in ("minilm", "random:16 | dims:4,random,0", "wordllama?pooling=max", "borep:16"):
-        assert published.describe(load(spec)) is None
+    assert published.describe(load(spec)) is None
