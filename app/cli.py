@@ -59,8 +59,8 @@ PLACES = {
     "mcp": "agents.command:mcp",
     "desktop": "desktop.launcher:desktop",
     "store": "store_command:store_verbs",
-    "worker": "serve:worker",
-    "password": "serve:password",
+    "worker": "pages.jobs.command:worker",
+    "password": "web.guard.accounts:password",
 }
 """Command, with its group if it has one -> where it is; questions are commands where they are."""
 PLACES |= pages.named("QUESTIONS")

@@ -1,4 +1,4 @@
-"""`theodolite serve` and `theodolite worker`: the long-running processes."""
+"""`theodolite serve`: the app, until it is stopped."""
 
 import contextlib
 import gc
@@ -24,7 +24,6 @@ from theodolite.app.terminal import (
     StoreOption,
     emit_json,
     join_fleet,
-    line,
     plain_errors,
     say,
 )
@@ -201,88 +200,6 @@ def _summary(workspace: Workspace) -> str:
         f"Open to everybody: {formats.listed(here) if here else 'no encoder'}; "
         f"{formats.plural(len(data), 'data set')} ({formats.listed(data)})."
     )
-
-
-@plain_errors
-def password(
-    name: Annotated[str, typer.Argument(help="Of the login.")],
-    as_json: JsonOption = False,
-) -> None:
-    """Make a line for --auth-file: a name and its password, hashed by Argon2id.
-
-    The password is read from the terminal, or is the first line of what is piped in.
-
-    theodolite password ada >> logins
-    """
-    from theodolite.app.web.guard import accounts
-
-    if sys.stdin.isatty():
-        given = typer.prompt("Password", hide_input=True, confirmation_prompt=True, err=True)
-    else:
-        given = sys.stdin.readline().rstrip("\r\n")
-    made = accounts.line(name, given)
-    if as_json:
-        emit_json({"name": name, "hash": made.partition(":")[2]})
-    else:
-        line(made)
-
-
-@plain_errors
-def worker(
-    store: StoreOption = None,
-    data: DataOption = None,
-    slot: Annotated[
-        str | None,
-        typer.Option(
-            help="Name of this worker, one process per name; use the same name to restart it. "
-            "Default: extra-1; in a fleet host, store and the first free number."
-        ),
-    ] = None,
-    fleet: FleetOption = None,
-    only: Annotated[
-        str | None,
-        typer.Option(
-            metavar="KINDS", help="In a fleet: accept only this work: evaluate,train,encode."
-        ),
-    ] = None,
-    files: FilesOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Start one more worker on a store, beside the one that the app runs, or one of a fleet.
-
-    Workers share the queue: each takes one run at a time. A worker started again under its slot's
-    name resumes what it was doing.
-
-    theodolite worker --slot second --store /shared/theodolite
-
-    A worker of a fleet takes parts of runs from the homes (theodolite serve --fleet URL) on the
-    same database. Its store is a cache of its own, and it opens no file that a home names: only
-    the data folder that it is started with, and copies of what was put at the address of --files.
-
-    theodolite worker --fleet postgresql://lab@db.lab.org/fleet --data ~/senteval
-    """
-
-    def ready(name: str) -> None:
-        if as_json:
-            emit_json({"event": "started", "slot": name, "store": str(folder)})
-        else:
-            say(f"Worker {name} waits for {what}. Stop it with Ctrl+C.")
-
-    if fleet:
-        from theodolite.app.fleet import worker as away
-        from theodolite.app.fleet.files import Files
-
-        folder = store or default_store() / "fleet"
-        what, takes = f"parts of runs at {join_fleet(fleet, files)}", away.parse_kinds(only)
-        place = Files(files) if files else None
-        away.run(folder, data or default_data(), slot, takes, Address.parse(fleet), ready, place)
-    else:
-        from theodolite.app.jobs import worker as here
-
-        folder, slot = store or default_store(), slot or "extra-1"
-        what = f"runs in {folder}"
-        ready(slot)
-        here.run(folder, data or default_data(), slot)
 
 
 def _login(auth: str | None, file: Path | None) -> ui.Auth | None:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import theodolite
+from theodolite.app.cli import PLACES, _place as _place_of
 
 ROOT = Path(__file__).parent.parent
 
@@ -240,6 +241,20 @@ def test_importing_stays_light(tmp_path: Path) -> None:
     assert not asked & (HEAVY | {"gradio"})
     assert not encoded & (HEAVY | {"gradio", "pandas"})
     assert not page & (HEAVY | {"mcp"})
+
+
+def test_no_verb_imports_gradio() -> None:
+    """But for those that make pages; what a verb imports when it is run counts too."""
+    files = {_place_of(verb).partition(":")[0] for verb in PLACES}
+    reached = {
+        name: imports_between_modules()[name]
+        for name in sorted(files - {"theodolite.app.serve", "theodolite.app.publish.command"})
+    }
+    after = modules_after(*(f"import {', '.join(sorted(reached[n] | {n}))}" for n in reached))
+    first = next(
+        (name for name, held in zip(reached, after, strict=True) if "gradio" in held), None
+    )
+    assert first is None
 
 
 def test_every_engine_module_imports_without_the_optional_packages() -> None:

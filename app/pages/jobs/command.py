@@ -1,23 +1,29 @@
-"""`theodolite jobs`: background runs, from a terminal."""
+"""`theodolite jobs`, `workers` and `worker`: background runs, from a terminal."""
 
 from typing import Annotated
 
 import typer
 
+from theodolite.app.fleet.address import Address
 from theodolite.app.pages.jobs.service import act
 from theodolite.app.terminal import (
+    DataOption,
+    FilesOption,
     FleetOption,
     JsonOption,
+    StoreOption,
     done,
     emit,
+    emit_json,
     join_fleet,
     line,
+    plain_errors,
     progress_bar,
     say,
     verb,
     verbs,
 )
-from theodolite.app.workspace import Workspace
+from theodolite.app.workspace import Workspace, default_data, default_store
 from theodolite.store import forget
 
 job_verbs = verbs("List, follow, cancel and retry background runs.")
@@ -158,3 +164,61 @@ def workers(workspace: Workspace, fleet: FleetOption = None, as_json: JsonOption
         line(f"{one.title}: {one.parts} to do. {one.why}")
     if state.problem:
         say(state.problem)
+
+
+@plain_errors
+def worker(
+    store: StoreOption = None,
+    data: DataOption = None,
+    slot: Annotated[
+        str | None,
+        typer.Option(
+            help="Name of this worker, one process per name; use the same name to restart it. "
+            "Default: extra-1; in a fleet host, store and the first free number."
+        ),
+    ] = None,
+    fleet: FleetOption = None,
+    only: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KINDS", help="In a fleet: accept only this work: evaluate,train,encode."
+        ),
+    ] = None,
+    files: FilesOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Start one more worker on a store, beside the one that the app runs, or one of a fleet.
+
+    Workers share the queue: each takes one run at a time. A worker started again under its slot's
+    name resumes what it was doing.
+
+    theodolite worker --slot second --store /shared/theodolite
+
+    A worker of a fleet takes parts of runs from the homes (theodolite serve --fleet URL) on the
+    same database. Its store is a cache of its own, and it opens no file that a home names: only
+    the data folder that it is started with, and copies of what was put at the address of --files.
+
+    theodolite worker --fleet postgresql://lab@db.lab.org/fleet --data ~/senteval
+    """
+
+    def ready(name: str) -> None:
+        if as_json:
+            emit_json({"event": "started", "slot": name, "store": str(folder)})
+        else:
+            say(f"Worker {name} waits for {what}. Stop it with Ctrl+C.")
+
+    if fleet:
+        from theodolite.app.fleet import worker as away
+        from theodolite.app.fleet.files import Files
+
+        folder = store or default_store() / "fleet"
+        what, takes = f"parts of runs at {join_fleet(fleet, files)}", away.parse_kinds(only)
+        place = Files(files) if files else None
+        away.run(folder, data or default_data(), slot, takes, Address.parse(fleet), ready, place)
+    else:
+        from theodolite.app.jobs import worker as here
+
+        folder, slot = store or default_store(), slot or "extra-1"
+        what = f"runs in {folder}"
+        ready(slot)
+        here.run(folder, data or default_data(), slot)

@@ -7,14 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
-import gradio as gr
-
 from theodolite.app import formats
 from theodolite.app.blocks import Block, Caveat, Caveats, Code, Finding, Table, Text
 from theodolite.app.fleet.address import VARIABLE, Address
 from theodolite.app.fleet.needs import Machine
 from theodolite.app.question import Answer
-from theodolite.app.web.controls import Answer as Changes, on_load, poll
 from theodolite.app.web.progress import how_far
 from theodolite.app.workspace import Workspace
 from theodolite.store import StoreError
@@ -215,8 +212,11 @@ def _local(workspace: Workspace) -> tuple[list[WorkerNow], list[Waiting]]:
 
 def build(workspace: Workspace) -> None:
     """Lay out the page."""
+    import gradio as gr
+
     import theodolite.app.surfaces.web as web
     from theodolite.app.web import parts
+    from theodolite.app.web.controls import Answer as Changes, on_load, poll
 
     with parts.bar(TITLE, DESCRIPTION):
         pass

@@ -6,13 +6,17 @@ its parameters and salt (the PHC string format). Lines that begin with `#` are c
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Annotated
 
+import typer
 from argon2 import PasswordHasher, extract_parameters
 from argon2.exceptions import InvalidHash, VerificationError
 
+from theodolite.app import terminal
 from theodolite.engine.errors import UserError
 
 MIN_PASSWORD = 8
@@ -96,3 +100,25 @@ def _is_hash(text: str) -> bool:
 
 def _bytes(password: str) -> bytes:
     return password.encode("utf-8", "replace")
+
+
+@terminal.plain_errors
+def password(
+    name: Annotated[str, typer.Argument(help="Of the login.")],
+    as_json: terminal.JsonOption = False,
+) -> None:
+    """Make a line for --auth-file: a name and its password, hashed by Argon2id.
+
+    The password is read from the terminal, or is the first line of what is piped in.
+
+    theodolite password ada >> logins
+    """
+    if sys.stdin.isatty():
+        given = typer.prompt("Password", hide_input=True, confirmation_prompt=True, err=True)
+    else:
+        given = sys.stdin.readline().rstrip("\r\n")
+    made = line(name, given)
+    if as_json:
+        terminal.emit_json({"name": name, "hash": made.partition(":")[2]})
+    else:
+        terminal.line(made)
