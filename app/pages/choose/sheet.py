@@ -532,8 +532,6 @@ class ChooseJob(ChooseSpec, Job):
             own = without_queries.task_of(workspace, self.data)
             setups.measure(workspace, own, encoder, reporter)
             return
-        if encoder in self.encoders:
-            ensure_listed(workspace, [encoder])
         task = data.task_of(workspace, self.data)
         if task is None:
             texts = data.sample(workspace, self.data)
@@ -542,6 +540,8 @@ class ChooseJob(ChooseSpec, Job):
             row = evaluate_one(workspace, encoder, task, data.protocol_of(task), progress=reporter)
             if row["error"] is not None:
                 raise UserError(row["error"], row["hint"] or "", code="failed")
+        if encoder in self.encoders:
+            ensure_listed(workspace, [encoder])
         with contextlib.suppress(UserError):  # files of vectors cannot encode
             cost.ensure(workspace, encoder)
         sheet = stored(workspace, self)

@@ -60,9 +60,7 @@ def add(workspace: Workspace, spec: str, *, send_texts: bool = False) -> dict[st
     workspace.refuse_visitors()
     if send_texts:
         endpoints.allow(workspace.store, spec)
-    facts = describe(spec, read=True)
-    if facts["problem"] not in (None, LATER):
-        raise UserError(facts["problem"])
+    facts = _usable(describe(spec, read=True))
     if facts["kind"] == RANKER_KIND and facts["available"]:
         workspace.ranker(facts["spec"])  # its words may ask for a language that is not there
     return _flat(_row(workspace, facts))
@@ -77,7 +75,7 @@ def would_send_to(workspace: Workspace, spec: str) -> list[str]:
 
 
 def refresh(workspace: Workspace, spec: str) -> None:
-    """List an encoder that was trained or is in use, with its facts if there are any."""
+    """List an encoder that was trained, with its facts if there are any."""
     try:
         _row(workspace, describe(spec))
     except UserError:  # cannot be described: its use reports why
@@ -85,10 +83,18 @@ def refresh(workspace: Workspace, spec: str) -> None:
 
 
 def ensure_listed(workspace: Workspace, specs: Iterable[str]) -> None:
-    """List the encoders that are not in the list yet."""
+    """List the encoders that are not in the list yet, but none of which there are no facts."""
     for spec in specs:
         if workspace.store.encoders.get(spec) is None:
-            refresh(workspace, spec)
+            with contextlib.suppress(UserError):  # its use reports why
+                _row(workspace, _usable(describe(spec)))
+
+
+def _usable(facts: dict[str, Any]) -> dict[str, Any]:
+    """The facts of an encoder that is here, or may be on the hub."""
+    if facts["problem"] not in (None, LATER):
+        raise UserError(facts["problem"])
+    return facts
 
 
 def _row(workspace: Workspace, facts: dict[str, Any]) -> EncoderRow:

@@ -258,9 +258,17 @@ class EvaluateJob(Spec, Job):
 def evaluate(
     workspace: Workspace, job: EvaluateJob, move: Move | None = None, *, listed: bool = True
 ) -> Iterator[Row]:
-    """Yield the results in order, each as soon as it is stored; starts no run if all are."""
-    if listed:
-        ensure_listed(workspace, job.encoders)
+    """Yield the results in order, each as soon as it is stored; starts no run if all are.
+
+    An encoder is listed once it was loaded.
+    """
+    for row in _results(workspace, job, move):
+        if listed and row["fingerprint"]:
+            ensure_listed(workspace, [row["encoder"]])
+        yield row
+
+
+def _results(workspace: Workspace, job: EvaluateJob, move: Move | None) -> Iterator[Row]:
     stored = job.stored(workspace)
     if stored is not None:
         yield from stored

@@ -16,7 +16,7 @@ from theodolite.app.pages.evaluate.estimate import (
     estimate,
     roughly,
 )
-from theodolite.app.pages.evaluate.job import EvaluateJob, evaluate
+from theodolite.app.pages.evaluate.job import EvaluateJob, evaluate, start
 from theodolite.app.question import Working
 from theodolite.app.workspace import Workspace
 from theodolite.engine.tasks import MTEB_HERE
@@ -108,3 +108,15 @@ def test_tasks_stand_in_the_family_of_their_type(tmp_path: Path) -> None:
     assert page.members(MTEB_HERE, here) == ["banking77/few-shot", "mine"]
     assert job.protocol_of("mine", retrieving.catalog).name == "mteb-v2"
     assert job.keys(retrieving.catalog) == [("random:8", "mine", 42)]
+
+
+def test_only_what_was_loaded_is_listed(workspace: Workspace) -> None:
+    """A misspelt folder is not, nor what a person wants unlisted."""
+    listed = workspace.store.encoders
+    for name in ("random:8", "dir:/typo"):
+        list(evaluate(workspace, EvaluateJob((name,), ("StarterSTS",)), listed=False))
+    start(workspace, EvaluateJob(("dir:/typo",), ("StarterSTS",)))
+    assert listed.list() == []
+    for name in ("random:8", "dir:/typo"):
+        list(evaluate(workspace, EvaluateJob((name,), ("StarterSTS",))))
+    assert [row["name"] for row in listed.list()] == ["random:8"]
