@@ -2,11 +2,12 @@
 
 import csv
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import FrozenInstanceError
 from html import unescape
 from pathlib import Path
 
+import numpy as np
 import pytest
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import BoW
@@ -167,6 +168,28 @@ def test_what_is_no_text_is_named_with_its_place(own: th.Workspace, wrong: objec
     ):
         with pytest.raises(UserError):
             ask()
+
+
+class Plain:
+    """An encoder with no more than the docs ask for."""
+
+    name, dim, fingerprint, warnings = "mine", 16, "1", ()
+
+    def encode(self, sentences: Sequence[str]) -> np.ndarray:
+        """As random words."""
+        return th.load("random:16").encode(sentences)
+
+
+def test_an_encoder_of_ones_own_need_not_tell_its_progress() -> None:
+    """Nor do its queries, if it has any."""
+    (expected,) = th.evaluate(th.load("random:16"), "StarterSTS")
+    (found,) = th.evaluate(Plain(), "StarterSTS")
+    assert (found.error, found.encoder) == (None, "mine")
+    assert found.main.score == pytest.approx(expected.main.score)
+    both = Plain()
+    both.queries = Plain()  # type: ignore[attr-defined]
+    answer = th.search("dogs run", ["cats sleep", "dogs run"], [both], k=1)
+    assert [row["sentence"] for row in answer.rows()] == ["dogs run"]
 
 
 def test_the_name_of_an_encoder_is_enough_to_load_it(own: th.Workspace) -> None:
