@@ -29,6 +29,7 @@ from theodolite.app.pages.compare.caveats import (
     published_caveats,
     published_cell,
     reference,
+    row_keys,
     selected_by,
 )
 from theodolite.app.pages.compare.null_check import NullCheck, null_check
@@ -123,7 +124,11 @@ class CompareSpec(Spec):
     ] = None
     published: Annotated[
         Sequence[str],
-        Field("Published rows", "From papers, not evaluated here: never part of a test."),
+        Field(
+            "Published rows",
+            "From papers, not evaluated here: never part of a test. As SimCSE-BERT-base / "
+            "unsupervised / all.",
+        ),
     ] = ()
     null_check: Annotated[
         bool,
@@ -151,6 +156,7 @@ class CompareSpec(Spec):
                 f"Choose one of {formats.listed(names, 4)}.",
                 code="unknown",
             )
+        vars(self).update(published=row_keys(self.published))
         for key in self.published:
             reference(key)
 

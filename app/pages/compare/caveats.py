@@ -4,7 +4,7 @@ Published scores are numbers without examples: never part of a test.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from statistics import fmean
 from typing import Any
@@ -200,8 +200,21 @@ def references() -> dict[str, papers.Published]:
         **papers.FURTHER,
     }
     return {
-        f"{row.model}, {row.training}, {kind}": row for kind, rows in tables.items() for row in rows
+        _key(f"{row.model}, {row.training}, {kind}"): row
+        for kind, rows in tables.items()
+        for row in rows
     }
+
+
+def _key(text: str) -> str:
+    """A key without commas, which stand between several; older addresses have it with them."""
+    return text.strip().replace(", ", " / ")
+
+
+def row_keys(given: Iterable[str]) -> tuple[str, ...]:
+    """The keys of published rows, each text one of them or several with commas between them."""
+    several = ([text] if _key(text) in references() else text.split(",") for text in given)
+    return tuple(dict.fromkeys(_key(key) for keys in several for key in keys))
 
 
 def reference(key: str) -> papers.Published:

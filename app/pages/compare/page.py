@@ -19,7 +19,7 @@ from theodolite.app.pages.compare.answer import (
     compared,
     results,
 )
-from theodolite.app.pages.compare.caveats import references
+from theodolite.app.pages.compare.caveats import references, row_keys
 from theodolite.app.pages.encoders import choices
 from theodolite.app.pages.encoders.service import STARTERS
 from theodolite.app.pages.layout import AWAITED
@@ -255,6 +255,6 @@ def _load(workspace: Workspace, request: gr.Request) -> dict[str, Any]:
             choices=[
                 (f"{row.model} ({row.training}, {row.table})", key) for key, row in offered.items()
             ],
-            value=[key for key in values.published if key in offered],
+            value=[key for key in row_keys(values.published) if key in offered],
         ),
     }

@@ -20,6 +20,7 @@ from theodolite.app.pages.compare.answer import (
     compare as compare_by,
     compared,
 )
+from theodolite.app.pages.compare.caveats import references
 from theodolite.app.pages.evaluate.results import evaluate_one
 from theodolite.app.significance import Verdict, verdicts
 from theodolite.app.workspace import Workspace
@@ -294,12 +295,23 @@ def test_a_result_without_examples_is_not_tested(workspace: Workspace) -> None:
         assert f"{A}, {B}" in note.text and tests_of.UNTESTABLE in note.text and not note.link
 
 
+def test_published_rows_have_names_for_lists() -> None:
+    """Without commas, which stand between several; as older addresses name them too."""
+    first, other = "SimCSE-BERT-base / unsupervised / all", "SBERT-base / supervised / transfer"
+    old = "SimCSE-BERT-base, unsupervised, all"
+    assert not [key for key in references() if "," in key]
+    for given in ([f"{first},{other}"], [f"{first}, {other}"], [old, first, other]):
+        assert CompareSpec([A, B], published=given).published == (first, other)
+    with refused("unknown", "'SBERT'", " / unsupervised / all"):
+        CompareSpec([A, B], published=["SBERT"])
+
+
 def test_a_trained_regressor_is_never_taken_for_a_cosine(workspace: Workspace) -> None:
     """Each protocol's own row says which it is; a printed cosine is not set beside the other."""
     gold = np.random.default_rng(0).uniform(0, 5, 50)
     cosine = {"cosine": gold[::-1], "gold": gold, "part": np.zeros(50, np.int16)}
     trained = {"predicted": gold[::-1], "gold": gold}
-    printed = ["SimCSE-BERT-base, unsupervised, all"]
+    printed = ["SimCSE-BERT-base / unsupervised / all"]
     for protocol, metric, examples, details in (
         ("simcse-2021", "spearman", cosine, {"main_parts": [0]}),
         ("senteval", "pearson", trained, {"selected_by": "pearson"}),
