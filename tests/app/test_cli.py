@@ -464,8 +464,7 @@ def test_a_demonstration_without_a_tunnel_goes_on_here(
     for name in ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")  # nobody listens there
     monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost")
-    made = Workspace(tmp_path / "store")
-    made.store.encoders.add("random:16")
+    Workspace(tmp_path / "store").store.encoders.add("random:16")
     options = "serve --demo --share --no-browser --json --root-path tools --host 0.0.0.0".split()
     command = [*COMMAND, *options, "--store", tmp_path / "store"]
     with (

@@ -146,8 +146,7 @@ def test_latin1_where_the_reference_says_so(tmp_path: Path) -> None:
         "downstream/TREC/TREC_10.label": "NUM:date When ?\n",
     }
     catalog = Catalog(folder.files(tmp_path, files))
-    found = [catalog.load(name) for name in ("MR", "TREC")]
-    assert [(data.sentences, data.labels) for data in found] == [
+    assert [(data.sentences, data.labels) for data in map(catalog.load, ("MR", "TREC"))] == [
         (["a caf\u00c3\u00a9 .", "bad"], ["positive", "negative"]),
         (["Where is Orl\u00e9ans ?", "When ?"], ["LOC", "NUM"]),
     ]

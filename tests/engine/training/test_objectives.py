@@ -28,12 +28,6 @@ from theodolite.engine.training.gradients import backward, mask_tokens
 from theodolite.engine.training.model import TrainingModel
 from theodolite.engine.training.objectives import Column, Objective, in_batch_loss, objective_of
 
-TRIPLETS = [
-    ("a man sits on the mat", "the man sits", "nobody sits"),
-    ("a red cat sleeps", "the small cat sleeps near the table", "the dog runs"),
-    ("they leave quietly", "then they leave", "they sings while rain falls and falls"),
-]
-
 
 def spec(objective: str = "unsup", **changes: object) -> TrainSpec:
     """A spec with only what an objective reads."""
@@ -109,9 +103,9 @@ def test_an_objective_hands_its_settings_to_the_loss(name: str, columns: int) ->
 )
 def test_the_columns_of_an_objective_and_their_sides(name, changes, width, parts, sides) -> None:
     """Which part of an example they are, and by which encoder, f_theta1 or f_theta2 of table 2."""
-    model, examples = tiny_model(spec()), [triplet[:width] for triplet in TRIPLETS]
+    model, examples = tiny_model(spec()), [triplet[:width] for triplet in EXAMPLES]
     columns = objective_of(spec(name, **changes)).columns(examples, model, default_rng(0))
-    expected = [model.ids([triplet[part] for triplet in TRIPLETS]) for part in parts]
+    expected = [model.ids([triplet[part] for triplet in EXAMPLES]) for part in parts]
     assert [(c.ids, c.side) for c in columns] == list(zip(expected, sides, strict=True))
 
 
@@ -375,6 +369,15 @@ def assert_same(
     torch.testing.assert_close(gradients(model), expected, rtol=rtol, atol=atol)
 
 
+def assert_autograds(
+    model: torch.nn.Module, loss: torch.Tensor, plain: torch.nn.Module, expected: torch.Tensor
+) -> None:
+    """Loss and gradients are those of one graph, which has not been passed through yet."""
+    expected.backward()
+    assert float(loss) == pytest.approx(float(expected.detach()), abs=1e-12)
+    assert_same(model, plain)
+
+
 @pytest.mark.parametrize("size", [1, 2, 3])
 @pytest.mark.parametrize("name", OBJECTIVES)
 def test_micro_batches_have_the_gradients_of_the_batch(name: str, size: int) -> None:
@@ -406,9 +409,7 @@ def test_the_whole_batch_is_one_forward_with_autograds_gradients(name: str) -> N
     if objective.mlm_weight:
         masked = mask_tokens(columns, plain, default_rng(0), objective.mlm_probability)
         expected = expected + objective.mlm_weight * mlm.mlm_loss(plain, masked) / masked.chosen
-    expected.backward()
-    assert float(loss) == pytest.approx(float(expected.detach()), abs=1e-12)
-    assert_same(model, plain)
+    assert_autograds(model, loss, plain, expected)
 
 
 def most_held(n: int, size: int | None) -> int:
@@ -488,9 +489,7 @@ def test_with_dropout_both_passes_of_a_micro_batch_have_the_same_masks() -> None
     cuts = [[column.ids[start : start + 2] for column in columns] for start in (0, 2, 4)]
     parts = [graph.vectors(one + other).split(len(one)) for one, other in cuts]
     expected = objective.loss([torch.cat(column) for column in zip(*parts, strict=True)])
-    expected.backward()
-    assert float(loss) == pytest.approx(float(expected.detach()), abs=1e-12)
-    assert_same(cached, graph)
+    assert_autograds(cached, loss, graph, expected)
 
 
 def test_one_pass_with_a_fixed_mask_is_two_with_the_same_random_state() -> None:
@@ -503,11 +502,9 @@ def test_one_pass_with_a_fixed_mask_is_two_with_the_same_random_state() -> None:
     first = twice.vectors(columns[0].ids)
     torch.manual_seed(5)
     second = twice.vectors(columns[0].ids)
-    expected = in_batch_loss(first, second, temperature=own.temperature)
-    expected.backward()
     assert torch.equal(first, second)
-    assert float(loss) == pytest.approx(float(expected.detach()), abs=1e-12)
-    assert_same(once, twice)
+    expected = in_batch_loss(first, second, temperature=own.temperature)
+    assert_autograds(once, loss, twice, expected)
 
 
 def test_the_base_replaces_tokens_as_it_was_before_training() -> None:

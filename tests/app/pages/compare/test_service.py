@@ -1,5 +1,6 @@
 """Verdicts over several tasks, ties, ranks and cautions; and whether they can be trusted."""
 
+from itertools import product
 from threading import Event
 from typing import Any
 
@@ -152,9 +153,8 @@ def test_better_beside_a_letter_that_ties_says_what_each_was_tested_on(
 def test_a_tie_beside_letters_that_differ_says_so_too(workspace: Workspace) -> None:
     """By hand: 6 answers to none is a mid-p of 1/64, real on this task and not among four."""
     tasks = ["TREC", "SST2", "SST5", "MRPC"]
-    for name in (A, B):
-        for task in tasks:
-            wrong_on(workspace, name, task, 6 if (name, task) == (B, "TREC") else 0)
+    for name, task in product((A, B), tasks):
+        wrong_on(workspace, name, task, 6 if (name, task) == (B, "TREC") else 0)
     report = compare(workspace, [A, B], tasks)
     assert (report.verdicts[B, "TREC"].verdict, report.tests["TREC"].groups) == (
         "tie",
@@ -167,9 +167,8 @@ def test_a_tie_beside_letters_that_differ_says_so_too(workspace: Workspace) -> N
 def test_a_mean_is_judged_by_its_p_value_as_a_task_is(workspace: Workspace) -> None:
     """By hand: of 16 ways to swap two encoders on four examples, two differ as much as these do."""
     tasks = ["TREC", "SST2"]
-    for name, wrong in ((A, 0), (B, 2)):
-        for task in tasks:
-            invent(workspace, name, task, 0.0, n=2, right=np.arange(2) >= wrong)
+    for (name, wrong), task in product(((A, 0), (B, 2)), tasks):
+        invent(workspace, name, task, 0.0, n=2, right=np.arange(2) >= wrong)
     mean = compare(workspace, [A, B], tasks).verdicts[B, MEAN]
     assert (mean.difference.low, mean.difference.high) == (-100.0, -100.0)
     assert (mean.p, mean.verdict) == (2 / 16, "tie")

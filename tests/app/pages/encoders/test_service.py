@@ -235,8 +235,7 @@ def test_judged_documents_are_pairs(other: int, purposes: int, tmp_path: Path) -
     *_, judged = beir(tmp_path / "data" / "mteb" / "retrieval" / "mine")
     lines = [f"q{i}\td{i + 300}\t{other}\n" for i in range(40)]
     judged.write_text(judged.read_text() + "".join(lines))
-    workspace = Workspace(tmp_path / "store", tmp_path / "data")
-    found = cut_offs(workspace, "random:64", "mine")
+    found = cut_offs(Workspace(tmp_path / "store", tmp_path / "data"), "random:64", "mine")
     assert (found.same, len(found.rows())) == (40 + sum(other for _ in lines), purposes)
 
 
