@@ -6,7 +6,7 @@ import json
 import weakref
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -34,9 +34,49 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Transformer
 
+T = TypeVar("T")
 NO_LIMIT = 10**9
 THEIR_BATCH = 32
 """Texts in a batch of the library, which counts where a vector depends on its neighbours."""
+
+
+class Batches:
+    """Batches of the library, halved when one does not fit the memory.
+
+    Args:
+        size: texts in a batch at first.
+        label: of the model.
+    """
+
+    def __init__(self, size: int, label: str) -> None:
+        self._size, self._label = size, label
+
+    def run(self, device: torch.device, encode: Callable[[int], T]) -> T:
+        """What `encode` makes in batches of a size, the largest that fits."""
+        while True:
+            if (made := self._try(device, encode)) is not None:
+                return made
+
+    def _try(self, device: torch.device, encode: Callable[[int], T]) -> T | None:
+        """None, and smaller batches, if one does not fit the memory."""
+        from theodolite.engine.memory import empty_cache, ran_out
+
+        try:
+            return encode(self._size)
+        except (RuntimeError, MemoryError) as error:
+            if not ran_out(error):
+                raise refusal(error, self._label) from error
+            if self._size == 1:
+                raise UserError(
+                    f"A text does not fit the memory of {device}.",
+                    "Cut texts earlier with max_length, or close what else uses that memory.",
+                    code="too-large",
+                ) from error
+        except Exception as error:  # its modules raise every kind
+            raise refusal(error, self._label) from error
+        empty_cache(device)  # the error, which kept alive what did not fit, is gone here
+        self._size //= 2
+        return None
 
 
 class Loaded:
@@ -290,7 +330,7 @@ class SentenceTransformerSource(Source):
         self._dtype = dtype or "float32"
         self._device = device
         self.uses_gpu = device != "cpu"
-        self._batch = BATCH
+        self._batches = Batches(BATCH, checkpoint.label)
         self._hashes = hashes(checkpoint.folder)
         self._weights: Weights[Loaded] = weights(
             "sentence-transformers", *self._hashes, max_length, self._dtype, device
@@ -318,7 +358,7 @@ class SentenceTransformerSource(Source):
             return self._loaded.probe(self._side)
 
     def _encode(self, sentences: Sequence[str]) -> np.ndarray:
-        model, vectors = self._loaded, None
+        model = self._loaded
         probed = self._probe()
         if probed.dim != self.dim:
             raise UserError(
@@ -329,8 +369,9 @@ class SentenceTransformerSource(Source):
             )
         texts = [clean(s) for s in sentences]
         with self._weights.lock, exact_float32():
-            while vectors is None:
-                vectors = self._try(model, texts)
+            vectors = self._batches.run(
+                model.device, lambda batch: model.encode(texts, self._side, self._prompt, batch)
+            )
         rows = np.asarray(vectors, np.float32)
         finite = np.isfinite(rows).all(axis=1)
         if not finite.all() and self._dtype == "float32":
@@ -342,27 +383,6 @@ class SentenceTransformerSource(Source):
                 code="not-finite",
             )
         return rows
-
-    def _try(self, model: Loaded, texts: list[str]) -> np.ndarray | None:
-        """The library's vectors; None, and smaller batches, if one does not fit the memory."""
-        from theodolite.engine.memory import empty_cache, ran_out
-
-        try:
-            return model.encode(texts, self._side, self._prompt, self._batch)
-        except (RuntimeError, MemoryError) as error:
-            if not ran_out(error):
-                raise refusal(error, self.checkpoint.label) from error
-            if self._batch == 1:
-                raise UserError(
-                    f"A text does not fit the memory of {model.device}.",
-                    "Cut texts earlier with max_length, or close what else uses that memory.",
-                    code="too-large",
-                ) from error
-        except Exception as error:  # its modules raise every kind
-            raise refusal(error, self.checkpoint.label) from error
-        empty_cache(model.device)  # the error, which kept alive what did not fit, is gone here
-        self._batch //= 2
-        return None
 
     @property
     def _loaded(self) -> Loaded:

@@ -6,9 +6,10 @@ Their models come from a folder or the hub as those of encoders do; no code of t
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import chain, compress
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -16,8 +17,12 @@ from theodolite.engine.encoders.base import VectorCache, sentence_key
 from theodolite.engine.encoders.fingerprint import fingerprint
 from theodolite.engine.encoders.float32 import exact_float32
 from theodolite.engine.encoders.loading import checkpoint_at
-from theodolite.engine.encoders.probe import refusal
-from theodolite.engine.encoders.sentence_transformer import hashes, read
+from theodolite.engine.encoders.sentence_transformer import (
+    THEIR_BATCH,
+    Batches,
+    hashes,
+    read,
+)
 from theodolite.engine.encoders.source import clean, slices
 from theodolite.engine.encoders.spec import SourceSpec
 from theodolite.engine.encoders.transformer import device_of
@@ -34,6 +39,7 @@ from theodolite.engine.rankers.base import (
     check_scores,
 )
 
+T = TypeVar("T")
 _WIDTH = 128
 """Of the rows that an array is cut into."""
 _PAIRS = 1024
@@ -64,20 +70,18 @@ class Model:
         files = hashes(self.checkpoint.folder)
         self.fingerprint = fingerprint(self._class, *files, length)
         self._weights = weights(self._class, *files, *self._read)
+        self._batches = Batches(THEIR_BATCH, self.checkpoint.label)
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """The number of texts cut so far."""
         return () if self._weights.model is None else self._weights.model.warnings(None)
 
-    def run(self, method: str, *given: Any, **options: Any) -> Any:
-        """Call a method of the model."""
+    def run(self, call: Callable[[Any, int], T]) -> T:
+        """What a call makes of the model and the size of its batches."""
         loaded = self._weights.get(lambda: read(self.checkpoint, *self._read, self._class))
         with self._weights.lock, exact_float32():
-            try:
-                return getattr(loaded.model, method)(*given, **options)
-            except Exception as error:  # its modules raise every kind
-                raise refusal(error, self.checkpoint.label) from error
+            return self._batches.run(loaded.device, partial(call, loaded.model))
 
 
 class Scorer(Model):
@@ -112,7 +116,12 @@ class Scorer(Model):
 
     def _predict(self, pairs: Sequence[tuple[str, str]]) -> np.ndarray:
         texts = [(clean(query), clean(document)) for query, document in pairs]
-        scores = np.asarray(self.run("predict", texts, show_progress_bar=False), np.float32)
+        scores = np.asarray(
+            self.run(
+                lambda model, size: model.predict(texts, batch_size=size, show_progress_bar=False)
+            ),
+            np.float32,
+        )
         if scores.ndim != 1:
             raise UserError(
                 f"{self.checkpoint.label} gives {scores.shape[1]} numbers a pair, not one score.",
@@ -234,7 +243,10 @@ class Embedded(Ranker):
     def _run(self, method: str, texts: Sequence[str]) -> Any:
         dense = {"convert_to_sparse_tensor": False} if self.how == "splade" else {}
         cleaned = [clean(text) for text in texts]
-        return self.model.run(method, cleaned, show_progress_bar=False, **dense)
+        options = {"show_progress_bar": False, **dense}
+        return self.model.run(
+            lambda model, size: getattr(model, method)(cleaned, batch_size=size, **options)
+        )
 
     def index(self, documents: Sequence[str], progress: Progress | None = None) -> ScoredIndex:
         """See `Ranker.index`."""
@@ -339,4 +351,5 @@ class ColbertIndex(ScoredIndex):
 
         chosen = self._tokens if at is None else [self._tokens[i] for i in at]
         held = [torch.from_numpy(tokens).to(query.device) for tokens in chosen]
-        return np.asarray(self._ranker.model.run("similarity", [query], held).cpu().numpy()[0])
+        scores = self._ranker.model.run(lambda model, _: model.similarity([query], held))
+        return np.asarray(scores.cpu().numpy()[0])

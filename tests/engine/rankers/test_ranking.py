@@ -19,6 +19,7 @@ from tests.engine.encoders.folders import Folders, _cross, _late, _sparse
 from tests.engine.encoders.models import SENTENCES, WORDS
 from tests.errors import refused
 from tests.fakes import mteb_tasks
+from tests.fakes.allocation import Allocation
 from theodolite.engine import encoders, evaluate, load, rankers
 from theodolite.engine.datasets import Catalog, Retrieval
 from theodolite.engine.datasets.chunks import Splitter, cut
@@ -179,7 +180,7 @@ def test_a_reranker_that_gives_no_number(
 ) -> None:
     """NaN orders nothing."""
     ranker: Any = rankers.load(f"bm25 > rerank:dir:{cross}")
-    monkeypatch.setattr(ranker.scorer, "run", lambda *_, **__: scores)
+    monkeypatch.setattr(ranker.scorer, "run", lambda _: scores)
     with refused(code, named):
         rankers.rank(ranker, ["cat"], DOCUMENTS)
 
@@ -211,6 +212,24 @@ def test_splade_and_colbert_score_as_sentence_transformers(
             assert scores == pytest.approx(theirs[i][at], abs=1e-5)
         (some, _), (none, _) = index.search(queries, 100, [np.array([4, 2]), np.empty(0, int)])
         assert (set(some), len(none)) == ({2, 4}, 0) and index.bytes > 0
+
+
+@pytest.mark.parametrize("how", ["bm25 > rerank", "splade", "colbert"])
+def test_a_rankers_batch_that_does_not_fit_the_memory_is_halved(how: str, tmp_path: Path) -> None:
+    """As an encoder's is, down to a single text."""
+    make = {"splade": _sparse, "colbert": _late}.get(how, _cross)
+    spec = f"{how}:dir:{make(Folders(tmp_path), 'made')}"
+    texts = [f"the cat {'dog ' * i}" for i in range(20)]
+    expected = rankers.rank(rankers.of(rankers.load(spec)), ["the cat"], texts)
+    ranker: Any = rankers.of(rankers.load(spec))
+    model = ranker.scorer if "rerank" in how else ranker.model
+    memory = Allocation(model.run(lambda loaded, _: loaded[0]), most=200)
+    found = rankers.rank(ranker, ["the cat"], texts)
+    assert found[0][1] == pytest.approx(expected[0][1], abs=1e-5)
+    assert 1 <= memory.failures <= 5
+    memory.most = 1
+    with refused("too-large", "cpu"):
+        rankers.rank(ranker, ["the cat"], ["a cat"])
 
 
 @pytest.mark.parametrize(
