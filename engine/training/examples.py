@@ -178,9 +178,8 @@ def is_file(name: str) -> bool:
 
 def _too_few(name: str, examples: Examples) -> UserError:
     what = "one example" if len(examples) else "no example"
-    notes = f" ({' '.join(examples.notes)})" if examples.notes else ""
     return UserError(
-        f"{name} has {what} to learn from{notes}.",
+        " ".join([f"{name} has {what} to learn from.", *examples.notes]),
         "An example is told apart from the others of its batch, so there must be two at least, and "
         "some thousands to learn anything.",
         code="too-few",
