@@ -224,11 +224,6 @@ def _word_facts(spec: SourceSpec, *, read: bool) -> dict[str, Any]:
 def _checkpoint_facts(spec: SourceSpec, ranker: str) -> dict[str, Any]:
     checkpoint = _here(spec)
     if checkpoint is None:
-        if not re.fullmatch(r"(?!.{97})[\w.-]+(/[\w.-]+)?", spec.value, re.ASCII):
-            raise UserError(
-                f"'{spec.value}' is not the id of a model on the hub.",
-                "An id is NAME or OWNER/NAME, of letters, digits and . _ - alone.",
-            )
         return {"available": False, "problem": LATER}
     own, chosen = runs_modules(checkpoint, spec), spec.option("pooling")
     checkpoint.check(pooled=not chooses_nothing(spec), ranker=ranker)
@@ -311,8 +306,6 @@ class _NotHere(Exception):
 
 def _here(spec: SourceSpec) -> Checkpoint | None:
     """The folder of a model; None for one that is not downloaded yet, or whose base is not."""
-    if spec.kind != "hf":
-        return checkpoint_at(spec)
     try:
         return checkpoint_at(spec, _downloaded)
     except _NotHere:
@@ -321,9 +314,14 @@ def _here(spec: SourceSpec) -> Checkpoint | None:
 
 def _downloaded(model: str, revision: str | None) -> Path:
     folder = cached(model, revision)
-    if folder is None:
-        raise _NotHere
-    return folder
+    if folder is not None:
+        return folder
+    if not re.fullmatch(r"(?!.{97})[\w.-]+(/[\w.-]+)?", model, re.ASCII):
+        raise UserError(
+            f"'{model}' is not the id of a model on the hub.",
+            "An id is NAME or OWNER/NAME, of letters, digits and . _ - alone.",
+        )
+    raise _NotHere
 
 
 def _sum(values: list[int | None]) -> int | None:

@@ -112,17 +112,21 @@ def test_what_is_no_adapter_of_its_base_is_refused(tmp_path, base, damage, code,
         load(f"dir:{tmp_path / 'adapter'}").encode(TEXTS)
 
 
-def test_a_downloaded_adapter_is_here_once_its_base_is(tmp_path, base, served):
-    """Nothing is downloaded to tell so."""
+def test_an_adapter_is_here_once_its_base_is(tmp_path, base, served):
+    """Downloaded or in a folder; nothing is downloaded to tell so."""
     adapter(base, tmp_path / "hub/models/owner/adapter")
     _edit(tmp_path / "hub/models/owner/adapter", base_model_name_or_path="owner/base")
+    own = shutil.copytree(tmp_path / "hub/models/owner/adapter", tmp_path / "apart/own")
     shutil.copytree(base, tmp_path / "hub/models/owner/base")
+    specs = ("hf:owner/adapter", f"dir:{own}")
     for lacking in ("owner/adapter", "owner/base"):
-        told = describe("hf:owner/adapter")
-        assert (told["available"], told["problem"]) == (False, LATER)
+        for told in map(describe, specs):
+            assert (told["available"], told["problem"]) == (False, LATER)
         download(lacking)
-    told = describe("hf:owner/adapter")
-    assert (told["available"], told["dim"]) == (True, load("hf:owner/adapter").dim)
+    for told in map(describe, specs):
+        assert (told["available"], told["dim"]) == (True, load(specs[0]).dim)
+    _edit(own, base_model_name_or_path="/gone/away")
+    assert "/gone/away" in describe(specs[1])["problem"]
 
 
 def test_a_base_beside_the_adapter_is_found(tmp_path, base):
