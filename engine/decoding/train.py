@@ -41,7 +41,7 @@ from theodolite.engine.encoders import load
 from theodolite.engine.encoders.base import Encoder
 from theodolite.engine.errors import UserError
 from theodolite.engine.paths import expand
-from theodolite.engine.training.checkpoint import lock
+from theodolite.engine.training.checkpoint import flush_all, lock
 from theodolite.engine.training.devices import Precision
 from theodolite.engine.training.events import (
     Encoded,
@@ -375,6 +375,7 @@ class DecoderTrainer(Trainer):
         try:
             shutil.rmtree(part, ignore_errors=True)
             folders.write(part, self.model, self.vocabulary, facts)
+            flush_all(part)
             part.rename(out)
         except OSError as error:
             raise UserError(

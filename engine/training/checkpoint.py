@@ -254,3 +254,10 @@ def flush(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def flush_all(folder: Path) -> None:
+    """Wait until all files of a folder are on the disk."""
+    for file in folder.rglob("*"):
+        if file.is_file():
+            flush(file)

@@ -26,7 +26,7 @@ from safetensors.torch import save_file
 
 from theodolite.engine.encoders.pooling import ALL_LAYERS
 from theodolite.engine.errors import UserError
-from theodolite.engine.training.checkpoint import flush, why_unwritten
+from theodolite.engine.training.checkpoint import flush_all, why_unwritten
 from theodolite.engine.training.model import TrainingModel, trains_mlm
 from theodolite.engine.training.packed import FAMILIES
 from theodolite.engine.training.record import RECORD, Record, card, earlier, encoder_of
@@ -75,9 +75,7 @@ def whole(
         files(part)
         _write_json(part / RECORD, record.to_dict() | {"pooling": named})
         (part / "README.md").write_text(card(record, dim, pooling), "utf-8")
-        for file in part.rglob("*"):
-            if file.is_file():
-                flush(file)
+        flush_all(part)
         if folder.exists():
             shutil.rmtree(folder)
         part.rename(folder)
