@@ -343,7 +343,8 @@ def print_answer(answer: Answer, out: Sequence[Path], as_json: bool) -> None:
     """Print the table, unless it was written to files, and the notes."""
     for file in out:
         is_own = file.suffix.lower() in answer.formats  # such as a map, which has no rows
-        say(f"{file} is written." if is_own else f"{len(answer.rows())} rows written to {file}.")
+        number = "" if is_own else formats.plural(len(answer.rows()), "row")
+        say(f"{number} written to {file}." if number else f"{file} is written.")
     if not out or as_json:
         rows = answer.lines() if as_json else answer.table_rows()
         emit(rows, answer.table_columns(), as_json, answer.decimals)

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from theodolite.app import formats
 from theodolite.app.jobs.job import Job
 from theodolite.app.pages import load, questions
 from theodolite.app.pages.map.answer import MAP
@@ -78,7 +79,7 @@ class Out:
             "files": list(made),
             "bytes": size,
         }
-        done(row, f"{report.title}: {self.path}, {size / 1e6:.1f} MB.", as_json)
+        done(row, f"{report.title}: {self.path}, {formats.size(size)}.", as_json)
 
 
 def _report_verb(command: Any) -> Any:
