@@ -302,6 +302,10 @@ class Catalog:
             raise self._unknown(name)
         return (name, stamp(folder / MANIFEST)), partial(_read_corpus, name, folder)
 
+    def remember(self, name: str, data: Dataset) -> None:
+        """Keep a data set that was just read under its name, so that it is not read again."""
+        self._remember(self._found(name)[0], lambda: data)
+
     def _remember(self, key: object, load: Callable[[], Dataset]) -> Dataset:
         with self._lock:
             if key in self._kept:

@@ -76,7 +76,7 @@ def keep(
         elif without and "text" in mapping.columns:
             mapping = Mapping("sentences", {"text": mapping.columns["text"]}, mapping.header)
             notes = [*notes, "No row has a label, so these are sentences without."]
-        dataset = tables.read(file, filename, mapping, name)
+        dataset = tables.read(file, filename, mapping, f"upload:{name}")
         notes = [*notes, *getattr(dataset, "notes", ())]
         labels = getattr(dataset, "labels", ())
         if labels and len(set(labels)) == len(labels):
@@ -88,9 +88,11 @@ def keep(
         if notes:
             facts["notes"] = notes
         facts |= {"sentences": len(dataset.sentences), "hash": dataset.hash}
-        return workspace.store.uploads.add(
+        row = workspace.store.uploads.add(
             name, mapping.kind, file, mapping=mapping.to_dict(), info=facts, filename=filename
         )
+    workspace.catalog.remember(f"upload:{name}", dataset)
+    return row
 
 
 def doubts(file: Path, seen: Preview) -> tuple[list[str], str]:

@@ -24,7 +24,7 @@ from theodolite.app.pages.data.similarity import ALL, EXAMPLE, SimilaritySpec
 from theodolite.app.pages.data.suites import FetchJob
 from theodolite.app.surfaces import document
 from theodolite.app.workspace import Workspace
-from theodolite.engine.datasets import documents, tables
+from theodolite.engine.datasets import catalog, documents, tables
 from theodolite.engine.errors import UserError
 from theodolite.engine.mteb import package, suites as engine
 from theodolite.engine.tasks import retrieval
@@ -178,6 +178,17 @@ def brought(workspace: Workspace, place: Path) -> str:
         row = service.keep(workspace, found.path, found.path.name, name, mapping, found.notes)
     assert row["info"]["notes"][0] == "Documents, named by their files: 3 (2 .md, 1 .html)."
     return f"upload:{row['name']}"
+
+
+def test_what_was_read_to_be_kept_is_not_read_again(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is what anybody else reads of it."""
+    name = brought(workspace, files(tmp_path / "handbook", DOCS))
+    theirs = Workspace(workspace.store.folder).catalog.load(name)
+    monkeypatch.setattr(catalog, "read", lambda *_: pytest.fail("It was read again."))
+    found = workspace.catalog.load(name)
+    assert (found.name, found.hash) == (theirs.name, theirs.hash)
 
 
 def test_a_folder_and_its_zip_are_the_same_documents(workspace: Workspace, tmp_path: Path) -> None:
