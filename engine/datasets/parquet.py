@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 import json
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -59,7 +59,7 @@ class ParquetFile:
         bounded: whether all of `limits` apply, or only those on the ratio of sizes and on a cell.
 
     Attributes:
-        columns: the names of its columns.
+        columns: the names of its columns; a field inside another has the names of both, as in JSON.
         classes: column -> the names that its numbers stand for, as the hub writes them.
     """
 
@@ -88,8 +88,9 @@ class ParquetFile:
             self._file = pq.ParquetFile(
                 self._opened, buffer_size=0 if bounded else _BUFFER, arrow_extensions_enabled=False
             )
-            fields = self._file.schema_arrow
-            chosen = None if choose is None else choose(fields.names)
+            schema = self._file.schema_arrow
+            fields = _flat_fields(schema)
+            chosen = None if choose is None else choose([field.name for field in fields])
             self._check(chosen, bounded)
             self._fields = [f for f in fields if chosen is None or f.name in chosen]
         except UserError:
@@ -97,7 +98,7 @@ class ParquetFile:
         except self._faults as error:
             raise self._damage(error) from error
         self.columns = [field.name for field in self._fields]
-        self.classes = _classes(fields.metadata or {})
+        self.classes = _classes(schema.metadata or {})
         self._plain = [field.name for field in self._fields if not _is_opaque(field.type)]
         if not self._plain:
             called = f" called {', '.join(chosen)}" if chosen else ""
@@ -155,12 +156,12 @@ class ParquetFile:
             options = {"metadata": metadata, "read_dictionary": stored_once}
             with pq.ParquetFile(self._opened, **options) as numbered:
                 first = numbered.iter_batches(1, row_groups=[group], columns=stored_once)
-                for column in (c for batch in islice(first, 1) for c in batch.columns):
+                for column in (c for batch in islice(first, 1) for c in _flat(batch)):
                     longest = max(longest, _lengths(column.dictionary)[1])
         return longest
 
     def _cells(self, batch: pa.RecordBatch) -> list[list[Any]]:
-        columns = iter(batch.columns)
+        columns = _flat(batch)
         return [
             [Opaque(str(field.type))] * batch.num_rows
             if _is_opaque(field.type)
@@ -191,6 +192,30 @@ class ParquetFile:
             "Save it again.",
             code="damaged",
         )
+
+
+def _flat_fields(schema: Iterable[pa.Field]) -> list[pa.Field]:
+    """The fields of a file, those inside another under the names of both: `translation.en`."""
+    from pyarrow import types
+
+    fields = list(schema)
+    while any(types.is_struct(field.type) for field in fields):
+        fields = [inner for field in fields for inner in field.flatten()]
+    return fields
+
+
+def _flat(batch: pa.RecordBatch) -> Iterator[pa.Array]:
+    """The columns of a batch in the order of `_flat_fields`; missing where what they are in is."""
+    from pyarrow import types
+
+    columns = list(batch.columns)
+    while any(types.is_struct(column.type) for column in columns):
+        columns = [
+            inner
+            for column in columns
+            for inner in (column.flatten() if types.is_struct(column.type) else [column])
+        ]
+    return iter(columns)
 
 
 def _classes(metadata: Mapping[bytes, bytes]) -> dict[str, list[str]]:

@@ -199,22 +199,17 @@ def references() -> dict[str, papers.Published]:
         "transfer, InferSent": papers.TABLE_INFERSENT,
         **papers.FURTHER,
     }
+    # Without commas, which stand between several.
     return {
-        _key(f"{row.model}, {row.training}, {kind}"): row
+        f"{row.model} / {row.training} / {kind}".replace(", ", " / "): row
         for kind, rows in tables.items()
         for row in rows
     }
 
 
-def _key(text: str) -> str:
-    """A key without commas, which stand between several; older addresses have it with them."""
-    return text.strip().replace(", ", " / ")
-
-
 def row_keys(given: Iterable[str]) -> tuple[str, ...]:
     """The keys of published rows, each text one of them or several with commas between them."""
-    several = ([text] if _key(text) in references() else text.split(",") for text in given)
-    return tuple(dict.fromkeys(_key(key) for keys in several for key in keys))
+    return tuple(dict.fromkeys(key.strip() for text in given for key in text.split(",")))
 
 
 def reference(key: str) -> papers.Published:

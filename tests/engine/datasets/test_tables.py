@@ -337,6 +337,18 @@ def test_fields_in_fields_are_columns() -> None:
     assert shown.guesses["text"] == "text.body"
 
 
+def test_fields_inside_others_are_columns_of_parquet_too() -> None:
+    """Missing where what they are in is; the texts of both languages are parallel sentences."""
+    pairs = [{"en": "A dog.", "de": "Ein Hund."}, None, {"en": "Rain.", "de": "Regen."}]
+    raw = BY_PANDAS[".parquet"](pd.DataFrame({"translation": pairs}))
+    shown = preview(raw, "x.parquet")
+
+    assert shown.columns == ("translation.en", "translation.de")
+    assert shown.rows[:2] == [["A dog.", "Ein Hund."], ["", ""]]
+    (part,) = read(raw, "x.parquet", shown.mapping).parts.values()
+    assert (part.left, part.right) == (("A dog.", "", "Rain."), ("Ein Hund.", "", "Regen."))
+
+
 def test_weights_by_token_remain_one_cell() -> None:
     """A column for each token would be more than a table may have."""
     weights = [{f"{row}-{token}": 1.0 for token in range(50)} for row in range(100)]

@@ -295,11 +295,10 @@ def test_a_result_without_examples_is_not_tested(workspace: Workspace) -> None:
 
 
 def test_published_rows_have_names_for_lists() -> None:
-    """Without commas, which stand between several; as older addresses name them too."""
+    """Without commas, which stand between several."""
     first, other = "SimCSE-BERT-base / unsupervised / all", "SBERT-base / supervised / transfer"
-    old = "SimCSE-BERT-base, unsupervised, all"
     assert not [key for key in references() if "," in key]
-    for given in ([f"{first},{other}"], [f"{first}, {other}"], [old, first, other]):
+    for given in ([f"{first},{other}"], [f"{first}, {other}"], [first, other]):
         assert CompareSpec([A, B], published=given).published == (first, other)
     with refused("unknown", "'SBERT'", " / unsupervised / all"):
         CompareSpec([A, B], published=["SBERT"])
