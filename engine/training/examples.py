@@ -207,10 +207,14 @@ def _of_file(path: Path, wanted: ExamplesSpec, folder: Path) -> Examples:
         return (_lines if wanted.single else _following_lines)(lines, wanted, folder)
     if wanted.objective == "next-sentence":
         raise no_running_text(name, "columns")
-    table = _of_texts(open_table(path, name, bounded=False))
+    table, lists = _of_texts(open_table(path, name, bounded=False))
     layout = _layout(name, table)
     if not wanted.single and layout.kind == "sentences":
-        raise no_pairs(name, "one column of sentences")
+        beside = f", and lists in {listed(lists)}" if lists else ""
+        raise no_pairs(name, f"one column of sentences{beside}")
+    if lists:
+        unread = f"Lists are not read, as in {listed(lists)}: give each text a row of its own."
+        layout = replace(layout, note=f"{layout.note} {unread}".strip())
     if dialect.ending == ".parquet" and not table.repeated:  # the other columns need not be read
         table = open_table(path, name, bounded=False, choose=lambda _: layout.columns)
     return _READERS["sentences" if wanted.single else layout.kind](
@@ -276,17 +280,17 @@ def _following_lines(lines: Iterator[str], wanted: ExamplesSpec, folder: Path) -
     return Examples(wanted.following, str(digest), (note,), number, read)
 
 
-def _of_texts(table: Table) -> Table:
-    """The table without columns that hold neither texts nor numbers."""
+def _of_texts(table: Table) -> tuple[Table, list[str]]:
+    """The table without columns that hold neither texts nor numbers, and the names of those."""
     first = next(table.rows, None)
     if first is None:
-        return table
+        return table, []
     rows = chain([first], table.rows)
-    places = [i for i, cell in enumerate(first[1]) if not isinstance(cell, Opaque)]
-    if len(places) == len(first[1]):
-        return replace(table, rows=rows)
+    places = [i for i, cell in enumerate(first[1]) if not isinstance(cell, Opaque | list | dict)]
     columns = tuple(table.columns[i] for i in places)
-    return replace(table, columns=columns, rows=((n, [row[i] for i in places]) for n, row in rows))
+    others = [column for column in table.columns if column not in columns]
+    chosen = ((n, [row[i] for i in places]) for n, row in rows) if others else rows
+    return replace(table, columns=columns, rows=chosen), others
 
 
 @dataclass(frozen=True)

@@ -468,6 +468,25 @@ def test_an_upload_is_data_like_any_other(tmp_path):
     assert {text for (text,) in sentences} == set("abcdfghi")
 
 
+@pytest.mark.parametrize("ending", ["jsonl", "parquet"])
+def test_lists_are_named_and_left_out(tmp_path: Path, ending: str) -> None:
+    """Such as negatives of a pair; a list of positives leaves no pair to learn from."""
+
+    def of(**columns) -> Examples:
+        rows = list(zip(*columns.values(), strict=True))
+        content = jsonl(columns, rows) if ending == "jsonl" else parquet(pa.table(columns))
+        return opened(written(tmp_path, f"{'-'.join(columns)}.{ending}", content), "sup")
+
+    queries, texts, lists = ["a", "c"], ["b", "d"], [["e", "f"], ["g"]]
+    pairs = of(query=queries, positive=texts, negative=lists)
+    assert (list(pairs), pairs.notes) == (
+        [("a", "b"), ("c", "d")],
+        ("Lists are not read, as in negative: give each text a row of its own.",),
+    )
+    with refused("wrong-kind", "lists in positive"):
+        of(query=queries, positive=lists)
+
+
 @pytest.mark.data
 def test_sets_and_files_of_the_data_folder(data_root, real, tmp_path):
     """No dev and no test pair; of MRPC the paraphrases of the training part."""
