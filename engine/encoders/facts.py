@@ -318,7 +318,7 @@ def _downloaded(model: str, revision: str | None) -> Path:
         return folder
     if not re.fullmatch(r"(?!.{97})[\w.-]+(/[\w.-]+)?", model, re.ASCII):
         raise UserError(
-            f"'{model}' is not the id of a model on the hub.",
+            f"There can be no model '{model}' on the hub: it is not an id.",
             "An id is NAME or OWNER/NAME, of letters, digits and . _ - alone.",
         )
     raise _NotHere

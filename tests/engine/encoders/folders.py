@@ -197,7 +197,7 @@ def _renamed(folder: Path) -> Path:
     return folder
 
 
-ADAPTER = json.dumps({"peft_type": "LORA", "base_model_name_or_path": "owner/base"})
+ADAPTER = json.dumps({"peft_type": "LORA", "base_model_name_or_path": "/gone/base"})
 
 
 def _modules(f: Folders, folder_name: str, /, **changes: str | None) -> Path:
@@ -243,7 +243,7 @@ REFUSED: dict[str, tuple[Callable[[Folders, str], Path], Code, tuple[object, ...
             f.mean(n), {"adapter_config.json": ADAPTER}, "model.safetensors", "config.json"
         ),
         "missing",
-        ("PEFT", "owner/base"),
+        ("PEFT", "/gone/base"),
     ),
     "onnx": (
         lambda f, n: _put(f.mean(n), {"onnx/model.onnx": b"\x08\x07"}, "model.safetensors"),
