@@ -51,7 +51,7 @@ def test_two_are_compared_beside_a_published_one_and_a_third_is_typed(visit):
 
     The chart is of the page's colours and has its numbers beside it.
     """
-    page = visit.open(f"{TWO}&published=SimCSE-BERT-base,+unsupervised,+all")
+    page = visit.open(f"{TWO}&published=SimCSE-BERT-base+/+unsupervised+/+all")
     says(page.locator("#comparison thead th").last, "published")
     row = page.locator("#comparison tbody tr", has_text="StarterSTS")
     says(row, " to ")

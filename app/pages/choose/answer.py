@@ -603,7 +603,11 @@ def plan(workspace: Workspace, job: ChooseJob) -> list[str]:
         *[f"{formats.plural(unlabelled, 'row')} without a label are left out."] * bool(unlabelled),
         f"{formats.plural(len(job.measured), 'encoder')}, among them random words "
         f"({job.baseline}) as the baseline.",
-        *[f"Timing takes about {10 * untimed} s."] * bool(untimed),
+        *[
+            f"{formats.plural(untimed, 'encoder')} will be timed: some seconds each, for a "
+            "transformer up to a minute."
+        ]
+        * bool(untimed),
         *job.notices(workspace),
     ]
 

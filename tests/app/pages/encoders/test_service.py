@@ -49,7 +49,7 @@ def test_what_cannot_encode_is_not_added(home: Path, folders: Folders) -> None:
     for spec, why in (
         (f"dir:{pointer}", "Git LFS pointer"),
         ("dir:/nowhere", "no folder"),
-        ("hf:a b/c", "is not the id"),
+        ("hf:a b/c", "is not an id"),
         ("fuse(bm25?stemmer=klingon, random:8)", "no stemmer for klingon"),
     ):
         assert why in theodolite("encoders", "add", spec, code=2)[-1]
