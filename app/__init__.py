@@ -30,7 +30,7 @@ class _LightGradio(MetaPathFinder):
                     run(module)
                 finally:
                     if blocked:
-                        del sys.modules["mcp"]
+                        sys.modules.pop("mcp", None)  # one of the two may import the other
                 module.create_or_modify_pyi = lambda *_: None  # type: ignore[attr-defined]
 
             spec.loader.exec_module = exec_module  # type: ignore[method-assign]

@@ -160,7 +160,12 @@ def is_busy() -> bool:
     """Whether other programs use so much of the processor now that times would say little."""
     load = others()
     time.sleep(_LOOK)
-    return load() > BUSY * (psutil.cpu_count() or 1)
+    return is_too_much(load())
+
+
+def is_too_much(load: float) -> bool:
+    """Whether this many cores, used by other programs, are over `BUSY` of those of this machine."""
+    return load > BUSY * (psutil.cpu_count() or 1)
 
 
 def _seconds_of_others() -> float:

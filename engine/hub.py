@@ -68,6 +68,7 @@ def _answers() -> bool:
     return True
 
 
+NO_ID = "There can be no {what} on the hub: it is not an id."
 _UNREACHABLE: tuple[Code, str, str] = (
     "unreachable",
     "The {what} is not on this machine, and the hub cannot be reached.",
@@ -81,7 +82,7 @@ _ERRORS: dict[str, tuple[Code, str, str]] = {
     ),
     "HFValidationError": (
         "invalid",
-        "There can be no {what} on the hub: it is not an id.",
+        NO_ID,
         "Ids look like owner/name.",
     ),
     "RevisionNotFoundError": (

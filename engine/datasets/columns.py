@@ -94,6 +94,11 @@ def is_probing(line: str) -> bool:
     return len(cells) == len(PROBING) and cells[0] in PROBING_SPLITS
 
 
+def last_part(column: str) -> str:
+    """The name of a field inside another without that of the other: `en` of `translation.en`."""
+    return column.rpartition(".")[2]
+
+
 def guess(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> tuple[Kind, dict[str, str]]:
     """Guess the kind of a table and the column of each role.
 
@@ -116,7 +121,7 @@ def guess(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> tuple[Kind, 
         allowed = [c for c in columns if c not in numeric or role in _NUMBERS]
         taken = {"right": roles.get("left"), "positive": roles.get("anchor")}.get(role)
         free = [c for c in reversed(allowed) if c != taken]
-        within = {_bare(c.rpartition(".")[2]): c for c in free}  # such as text.body
+        within = {_bare(last_part(c)): c for c in free}
         plain = within | {_bare(c): c for c in free}
         if column := next((plain[name] for name in names if name in plain), None):
             roles[role] = column
@@ -131,7 +136,7 @@ def guess(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> tuple[Kind, 
         values = {c: [str(row[i]) for row in rows] for i, c in enumerate(columns)}
         labels = [c for c in candidates(values)[1] if c not in roles.values()]
         roles |= {"label": labels[0]} if len(labels) == 1 else {}
-    two = two or (len(columns) == 2 and all(is_language(c.rpartition(".")[2]) for c in columns))
+    two = two or (len(columns) == 2 and all(is_language(last_part(c)) for c in columns))
     if unnamed and (kind := _by_place(columns, rows, numeric)):
         return kind, roles | {role: columns[place] for role, place in _PLACES[kind].items()}
     only = {roles.get(role) for role in ("query", "document", "split")} >= set(columns)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 import json
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -89,8 +89,8 @@ class ParquetFile:
                 self._opened, buffer_size=0 if bounded else _BUFFER, arrow_extensions_enabled=False
             )
             schema = self._file.schema_arrow
-            fields = _flat_fields(schema)
-            chosen = None if choose is None else choose([field.name for field in fields])
+            fields = _flat(schema.empty_table()).schema
+            chosen = None if choose is None else choose(fields.names)
             self._check(chosen, bounded)
             self._fields = [f for f in fields if chosen is None or f.name in chosen]
         except UserError:
@@ -156,12 +156,12 @@ class ParquetFile:
             options = {"metadata": metadata, "read_dictionary": stored_once}
             with pq.ParquetFile(self._opened, **options) as numbered:
                 first = numbered.iter_batches(1, row_groups=[group], columns=stored_once)
-                for column in (c for batch in islice(first, 1) for c in _flat(batch)):
+                for column in (c for batch in islice(first, 1) for c in _columns(batch)):
                     longest = max(longest, _lengths(column.dictionary)[1])
         return longest
 
     def _cells(self, batch: pa.RecordBatch) -> list[list[Any]]:
-        columns = _flat(batch)
+        columns = iter(_columns(batch))
         return [
             [Opaque(str(field.type))] * batch.num_rows
             if _is_opaque(field.type)
@@ -194,28 +194,20 @@ class ParquetFile:
         )
 
 
-def _flat_fields(schema: Iterable[pa.Field]) -> list[pa.Field]:
-    """The fields of a file, those inside another under the names of both: `translation.en`."""
+def _flat(table: pa.Table) -> pa.Table:
+    """The table with fields inside others as columns, under the names of both: `translation.en`."""
     from pyarrow import types
 
-    fields = list(schema)
-    while any(types.is_struct(field.type) for field in fields):
-        fields = [inner for field in fields for inner in field.flatten()]
-    return fields
+    while any(map(types.is_struct, table.schema.types)):
+        table = table.flatten()
+    return table
 
 
-def _flat(batch: pa.RecordBatch) -> Iterator[pa.Array]:
-    """The columns of a batch in the order of `_flat_fields`; missing where what they are in is."""
-    from pyarrow import types
+def _columns(batch: pa.RecordBatch) -> list[pa.Array]:
+    """The columns of a batch, flat; cells are missing where what they are in is."""
+    import pyarrow as pa
 
-    columns = list(batch.columns)
-    while any(types.is_struct(column.type) for column in columns):
-        columns = [
-            inner
-            for column in columns
-            for inner in (column.flatten() if types.is_struct(column.type) else [column])
-        ]
-    return iter(columns)
+    return [column.chunk(0) for column in _flat(pa.Table.from_batches([batch])).columns]
 
 
 def _classes(metadata: Mapping[bytes, bytes]) -> dict[str, list[str]]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from theodolite.engine.datasets import archives
-from theodolite.engine.datasets.columns import PACKED, ROLES, guess, is_number, roles_of
+from theodolite.engine.datasets.columns import PACKED, ROLES, guess, is_number, last_part, roles_of
 from theodolite.engine.datasets.dialect import TREC, encoding_note
 from theodolite.engine.datasets.files import listed
 from theodolite.engine.datasets.formats import Table, TableRow, as_text, open_table
@@ -282,8 +282,7 @@ def read(source: Path | bytes, filename: str, mapping: Mapping, name: str | None
             "Pairs and labels need at least two, and a score means something from some dozens.",
             code="too-few",
         )
-    # The last part of the name of a field inside another, such as translation.en.
-    left, right = (mapping.columns.get(s, "").rpartition(".")[2] for s in ("left", "right"))
+    left, right = (last_part(mapping.columns.get(side, "")) for side in ("left", "right"))
     languages = (left, right) if is_language(left) and is_language(right) else ("", "")
     return build(mapping.kind, columns, name, filename, type=mapping.type, languages=languages)
 

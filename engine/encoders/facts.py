@@ -39,6 +39,7 @@ from theodolite.engine.encoders.vectors import open_vectors
 from theodolite.engine.encoders.words import WordVectors
 from theodolite.engine.endpoints import Address
 from theodolite.engine.errors import UserError, first_line
+from theodolite.engine.hub import NO_ID
 from theodolite.engine.rankers.spec import parse as parse_ranker
 from theodolite.engine.stamps import Stamp, stamp
 
@@ -318,7 +319,7 @@ def _downloaded(model: str, revision: str | None) -> Path:
         return folder
     if not re.fullmatch(r"(?!.{97})[\w.-]+(/[\w.-]+)?", model, re.ASCII):
         raise UserError(
-            f"There can be no model '{model}' on the hub: it is not an id.",
+            NO_ID.format(what=f"model '{model}'"),
             "An id is NAME or OWNER/NAME, of letters, digits and . _ - alone.",
         )
     raise _NotHere

@@ -5,7 +5,6 @@ scored by document on the same queries. BM25 is the one to beat. Makes the sheet
 words is in `answer.py`.
 """
 
-import os
 import random
 import time
 from collections.abc import Iterator, Sequence
@@ -22,7 +21,7 @@ from theodolite.app.pages.evaluate.results import evaluate_one, known
 from theodolite.app.vectors import sources
 from theodolite.app.workspace import Workspace
 from theodolite.engine import tasks
-from theodolite.engine.cost import BUSY, NoCache, others
+from theodolite.engine.cost import NoCache, is_too_much, others
 from theodolite.engine.datasets import chunks
 from theodolite.engine.datasets.chunks import Splitter
 from theodolite.engine.datasets.types import Retrieval
@@ -133,7 +132,7 @@ def _costs(workspace: Workspace, task: str, ranker: str) -> dict[str, float]:
         "ms_per_query": float(np.median(took[1:] or took)),
         "bytes_per_document": index.bytes / len((data.whole or data).documents),
         "cut_off": cut_off(ranker, texts, late=data.late),
-        "busy": load() > BUSY * (os.cpu_count() or 1),
+        "busy": is_too_much(load()),
     }
 
 

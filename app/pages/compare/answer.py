@@ -29,7 +29,6 @@ from theodolite.app.pages.compare.caveats import (
     published_caveats,
     published_cell,
     reference,
-    row_keys,
     selected_by,
 )
 from theodolite.app.pages.compare.null_check import NullCheck, null_check
@@ -44,7 +43,7 @@ from theodolite.app.significance import (
     ranking,
     verdicts,
 )
-from theodolite.app.spec import Field, Spec, Tasks
+from theodolite.app.spec import Field, Spec, Tasks, names_in
 from theodolite.app.web.figures import Interval, forest, forest_headline
 from theodolite.app.workspace import Workspace
 from theodolite.engine import protocols
@@ -156,7 +155,7 @@ class CompareSpec(Spec):
                 f"Choose one of {formats.listed(names, 4)}.",
                 code="unknown",
             )
-        vars(self).update(published=row_keys(self.published))
+        vars(self).update(published=names_in(self.published))
         for key in self.published:
             reference(key)
 

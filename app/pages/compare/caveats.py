@@ -4,7 +4,7 @@ Published scores are numbers without examples: never part of a test.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from statistics import fmean
 from typing import Any
@@ -205,11 +205,6 @@ def references() -> dict[str, papers.Published]:
         for kind, rows in tables.items()
         for row in rows
     }
-
-
-def row_keys(given: Iterable[str]) -> tuple[str, ...]:
-    """The keys of published rows, each text one of them or several with commas between them."""
-    return tuple(dict.fromkeys(key.strip() for text in given for key in text.split(",")))
 
 
 def reference(key: str) -> papers.Published:

@@ -19,7 +19,7 @@ from theodolite.app.pages.compare.answer import (
     compared,
     results,
 )
-from theodolite.app.pages.compare.caveats import references, row_keys
+from theodolite.app.pages.compare.caveats import references
 from theodolite.app.pages.encoders import choices
 from theodolite.app.pages.encoders.service import STARTERS
 from theodolite.app.pages.layout import AWAITED
@@ -28,6 +28,7 @@ from theodolite.app.report.button import report_button
 from theodolite.app.report.file import of_answer
 from theodolite.app.results import has_score
 from theodolite.app.significance import is_measuring
+from theodolite.app.spec import names_in
 from theodolite.app.surfaces import web
 from theodolite.app.web import address, parts
 from theodolite.app.web.controls import Answer, Control, Controls, Values, on, on_open, poll
@@ -255,6 +256,6 @@ def _load(workspace: Workspace, request: gr.Request) -> dict[str, Any]:
             choices=[
                 (f"{row.model} ({row.training}, {row.table})", key) for key, row in offered.items()
             ],
-            value=[key for key in row_keys(values.published) if key in offered],
+            value=[key for key in names_in(values.published) if key in offered],
         ),
     }

@@ -15,7 +15,7 @@ from theodolite.app.jobs.reporter import Reporter
 from theodolite.app.pages.board import training_data
 from theodolite.app.pages.geometry.service import splits, take
 from theodolite.app.question import Answer, Do, Question
-from theodolite.app.spec import Field, Spec
+from theodolite.app.spec import Field, Spec, names_in
 from theodolite.app.workspace import Workspace
 from theodolite.engine import protocols
 from theodolite.engine.datasets.types import Retrieval
@@ -95,8 +95,7 @@ class LeaksSpec(Spec, Job):
     def check(self) -> None:
         """Split what is given with commas."""
         for name in ("tasks", "trained_on"):
-            words = (word.strip() for text in getattr(self, name) for word in text.split(","))
-            vars(self)[name] = tuple(dict.fromkeys(filter(None, words)))
+            vars(self)[name] = tuple(filter(None, names_in(getattr(self, name))))
 
     def resolve(self, workspace: Workspace) -> LeaksSpec:
         """The search with the tasks and the training sets that are meant if none are named."""

@@ -6,6 +6,7 @@ import { fetched } from "./parts.js";
 import { meant, wordsOf } from "./words.js";
 
 const MAX_QUERY = 2000;
+const MATCHES = { encoder: "sentences that match", byEncoder: false };
 
 export function mount({ element, props, watch }) {
   const { el } = window.theodolite;
@@ -99,9 +100,9 @@ async function ask(ui, query, id = null) {
 // By words or by a pattern, without the encoders.
 async function exactly(ui, query) {
   const mine = ui.turn;
-  ui.hits(query, [drawn(ui, { encoder: "sentences that match", byEncoder: false }, [], waiting({}))]);
+  ui.hits(query, [drawn(ui, MATCHES, [], waiting({}))]);
   const column = await (meant(query) === "words" ? worded(ui, query) : patterned(ui, query.slice(1, -1))).catch((error) => drawn(
-    ui, { encoder: "sentences that match", byEncoder: false }, [], failed(error)));
+    ui, MATCHES, [], failed(error)));
   if (mine === ui.turn) ui.hits(query, [column]);
 }
 
@@ -127,10 +128,10 @@ const worded = (ui, query) => matched(ui, "sentences with these words", wordsOf(
 
 async function patterned(ui, pattern) {
   try {
-    return await matched(ui, "sentences that match", [new RegExp(pattern, "iu")], "Case is ignored; spaces are not.");
+    return await matched(ui, MATCHES.encoder, [new RegExp(pattern, "iu")], "Case is ignored; spaces are not.");
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
-    return drawn(ui, { encoder: "sentences that match", byEncoder: false }, [],
+    return drawn(ui, MATCHES, [],
       notice("This is not a regular expression that browsers support.", "Write it in quotes to search for its words."));
   }
 }
