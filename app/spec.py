@@ -226,11 +226,6 @@ _GIVE_SPEC = 'Give its spec, such as "minilm": only evaluate and search take enc
 _KNOWN: dict[type, tuple[Parameter, ...]] = {}
 
 
-def names_in(texts: Iterable[str]) -> tuple[str, ...]:
-    """The distinct names in texts, each of which has one, or several with commas between them."""
-    return tuple(dict.fromkeys(name.strip() for text in texts for name in text.split(",")))
-
-
 def function_name(verb: str) -> str:
     """The function of a command: its last word, with its group if that says too little alone."""
     last = verb.rpartition(" ")[2]

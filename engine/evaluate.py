@@ -26,6 +26,7 @@ from theodolite.engine.encoders import (
     prompts_of,
     query_side,
     similarity_of,
+    with_progress,
 )
 from theodolite.engine.encoders.finite import finite
 from theodolite.engine.errors import UserError, first_line
@@ -85,6 +86,7 @@ def evaluate(
     catalog = Catalog.of(data)
     names = registry.expand(tasks, catalog, protocol)
     chosen = None if protocol is None else protocols.get(protocol)
+    encoder = with_progress(encoder)
     return (
         _one(encoder, registry.get(name, catalog), chosen, seed, catalog, progress)
         for name in names

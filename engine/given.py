@@ -1,8 +1,12 @@
 """Checks of the texts that a program hands over, whose types nothing has checked before."""
 
+import re
 from collections.abc import Iterable, Mapping
 
 from theodolite.engine.errors import UserError
+
+_BETWEEN = re.compile(r",(?![^(]*\))(?!\s*(?:\d+|late)\s*(?:,|$))")
+"""Commas but those within names: of MTEB's suites, MTEB(eng, v2), and of chunks."""
 
 
 def text(given: object, name: str, hint: str = "") -> str:
@@ -36,6 +40,12 @@ def texts(given: object, name: str = "sentences") -> list[str]:
         for place, one in enumerate(values):
             text(one, f"{name}[{place}]", "Leave it out, or give '' for an empty text.")
     return values
+
+
+def names_in(*texts: str) -> tuple[str, ...]:
+    """Return the distinct names in texts, each of which has some with commas between them."""
+    names = (name.strip() for text in texts for name in _BETWEEN.split(text))
+    return tuple(dict.fromkeys(filter(None, names)))
 
 
 def _shown(given: object) -> str:

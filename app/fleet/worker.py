@@ -46,6 +46,7 @@ from theodolite.app.jobs.kinds import job_of
 from theodolite.app.workspace import StoredUploads
 from theodolite.engine.datasets import Catalog
 from theodolite.engine.errors import UserError
+from theodolite.engine.given import names_in
 from theodolite.store import Store, StoreError, forget
 from theodolite.store.errors import NoSuchRun, RunAtWork
 from theodolite.store.fleet import LOG, Fleet, FleetAway
@@ -377,7 +378,7 @@ def parse_kinds(only: str | None) -> tuple[str, ...]:
     known = tuple(dict.fromkeys(WORK.values()))
     if not only:
         return known
-    named = tuple(dict.fromkeys(name.strip() for name in only.split(",") if name.strip()))
+    named = names_in(only)
     if not named or set(named) - set(known):
         raise UserError(
             f"A worker of a fleet takes no work of the kind {only!r}.",

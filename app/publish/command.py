@@ -12,6 +12,7 @@ from theodolite.app.publish import choice as choices, folder as folders, targets
 from theodolite.app.terminal import JsonOption, TasksOption, done, emit, progress_bar, say, verb
 from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
+from theodolite.engine.given import names_in
 
 
 @verb
@@ -139,7 +140,7 @@ def publish(
     if place.live:
         made = live.make(workspace, chosen, place, texts=texts)
     else:
-        names = [name.strip() for name in pages.split(",") if name.strip()]
+        names = names_in(pages)
         with progress_bar("Publishing") as move:
             made = site.freeze(
                 workspace,

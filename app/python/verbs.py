@@ -9,7 +9,6 @@ store is opened.
 your own: THEODOLITE_HOME, else the platform's folder, with the data of THEODOLITE_DATA.
 """
 
-import inspect
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
@@ -29,7 +28,7 @@ from theodolite.app.pages.search.answer import SEARCH, SearchAnswer, SearchSpec,
 from theodolite.app.question import Answer
 from theodolite.app.surfaces.notebook import asks, checked, function, own, performed
 from theodolite.app.workspace import Workspace
-from theodolite.engine.encoders import is_encoder, load
+from theodolite.engine.encoders import is_encoder, load, with_progress
 from theodolite.engine.encoders.base import Encoder
 from theodolite.engine.errors import UserError
 from theodolite.engine.given import text, texts
@@ -284,25 +283,4 @@ def _several(given: Any) -> list[Any]:
                 "('dir:FOLDER'), and give these to an encoder of your own.",
                 code="wrong-kind",
             )
-    return [_able(one) for one in several]
-
-
-def _able(given: Any) -> Any:
-    """What is given; of an encoder whose `encode` takes no progress, one that is not told of it."""
-    if not is_encoder(given) or "progress" in list(inspect.signature(given.encode).parameters)[1:2]:
-        return given
-    return _Quiet(given)
-
-
-class _Quiet:
-    """An encoder of a person's own whose `encode` is given the sentences alone."""
-
-    def __init__(self, encoder: Any) -> None:
-        self._encoder = encoder
-
-    def __getattr__(self, name: str) -> Any:
-        return _able(getattr(self._encoder, name))
-
-    def encode(self, sentences: Sequence[str], progress: Progress | None = None) -> Any:
-        """See `Encoder.encode`."""
-        return self._encoder.encode(sentences)
+    return [with_progress(one) for one in several]

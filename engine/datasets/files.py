@@ -233,6 +233,15 @@ def not_whole_gzip(name: str, error: Exception) -> UserError:
     )
 
 
+def unpacked(source: Path | bytes, name: str, most: int) -> bytes:
+    """Return the first bytes of a file, as many as `most`, as they were before it was packed."""
+    try:
+        with open_binary(source, name.lower().endswith(".gz")) as raw:
+            return raw.read(most)
+    except BROKEN_GZIP as error:
+        raise not_whole_gzip(name, error) from error
+
+
 def holds_nul(name: str, number: int) -> UserError:
     """Return the error for a line with a NUL byte."""
     return UserError(

@@ -23,13 +23,12 @@ from theodolite.engine.datasets import limits
 from theodolite.engine.datasets.columns import PROBING, PROBING_SPLITS, known_name
 from theodolite.engine.datasets.dialect import JSON_LINES, Dialect, dialect_of, ending_of
 from theodolite.engine.datasets.files import (
-    BROKEN_GZIP,
     check_names,
     decode,
     is_unicode,
     listed,
-    not_whole_gzip,
     open_binary,
+    unpacked,
     where,
 )
 from theodolite.engine.datasets.parquet import Choose, Opaque, ParquetFile
@@ -443,11 +442,7 @@ def json_table(
     Returns:
         The names of the columns, and the rows' cells.
     """
-    try:
-        with open_binary(source, filename.lower().endswith(".gz")) as raw:
-            text = raw.read(_MAX_JSON_BYTES + 1)
-    except BROKEN_GZIP as error:
-        raise not_whole_gzip(filename, error) from error
+    text = unpacked(source, filename, _MAX_JSON_BYTES + 1)
     if len(text) > _MAX_JSON_BYTES:
         raise UserError(
             f"{filename} is one JSON value of more than {_MAX_JSON_BYTES // 2**20} MB.",

@@ -10,13 +10,13 @@ from functools import lru_cache, partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
-from xml.etree.ElementTree import ParseError, TreeBuilder, XMLParser, parse
+from xml.etree.ElementTree import ParseError, TreeBuilder, XMLParser, fromstring
 
 from theodolite.engine.datasets import limits
 from theodolite.engine.datasets.archives import rank, split_of
 from theodolite.engine.datasets.beir import PART
 from theodolite.engine.datasets.columns import ROLES, roles_of
-from theodolite.engine.datasets.files import DatasetSource, where
+from theodolite.engine.datasets.files import DatasetSource, unpacked, where
 from theodolite.engine.datasets.languages import ENGLISH, codes, is_language
 from theodolite.engine.datasets.shapes import build
 from theodolite.engine.datasets.tables import guesses_of, join_splits, read_columns
@@ -114,7 +114,7 @@ def _problem(files: dict[str, list[Path]], kind: Kind) -> str | None:
 @lru_cache(maxsize=1024)
 def _mapping_of(path: Path, kind: Kind, stamp: Any) -> dict[str, str]:
     """Return role -> column from the first rows of a file; `stamp` invalidates the cache."""
-    if path.name.endswith(".xml"):
+    if _is_xml(path):
         return {}
     guesses = guesses_of(path, where(path))
     if "label" not in guesses and "score" in guesses:  # classes that are numbers
@@ -137,7 +137,7 @@ def read(name: str, kind: Kind, type: TaskType, files: dict[str, list[Path]]) ->
         (
             split,
             _xml_columns(path)
-            if path.name.endswith(".xml")
+            if _is_xml(path)
             else read_columns(
                 path, where(path), _mapping_of(path, kind, of_file(path)), placed=True
             ),
@@ -150,13 +150,18 @@ def read(name: str, kind: Kind, type: TaskType, files: dict[str, list[Path]]) ->
     return build(kind, columns, name, name, type=type)
 
 
+def _is_xml(path: Path) -> bool:
+    return path.name.removesuffix(".gz").endswith(".xml")
+
+
 def _xml_columns(path: Path) -> dict[str, list[Any]]:
     """Read left, right, label and place of the pairs of an RTE challenge.
 
     Source: PASCAL Recognizing Textual Entailment Challenge, 2005 to 2008.
     """
     file = where(path)
-    if path.stat().st_size > limits.MAX_BYTES:
+    text = unpacked(path, file, limits.MAX_BYTES + 1)
+    if len(text) > limits.MAX_BYTES:
         raise limits.too_large(file)
 
     class Tree(TreeBuilder):
@@ -170,7 +175,7 @@ def _xml_columns(path: Path) -> dict[str, list[Any]]:
 
     try:
         # XML is dangerous for its entities, and `doctype` refuses them.
-        root = parse(path, XMLParser(target=Tree())).getroot()  # noqa: S314
+        root = fromstring(text, XMLParser(target=Tree()))  # noqa: S314
     except ParseError as error:
         line, _ = error.position
         raise UserError(

@@ -4,8 +4,9 @@ Knows neither where an encoder comes from nor where a cache keeps its vectors.
 """
 
 import hashlib
+import inspect
 from collections.abc import Sequence
-from typing import Protocol, TypeGuard, runtime_checkable
+from typing import Any, Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
 
@@ -45,6 +46,27 @@ class Encoder(Protocol):
 def is_encoder(given: object) -> TypeGuard[Encoder]:
     """Whether something is an encoder, rather than the spec of one."""
     return hasattr(given, "encode") and not isinstance(given, str)
+
+
+def with_progress(given: Any) -> Any:
+    """What is given; of an encoder whose `encode` takes no progress, one that may be told of it."""
+    if not is_encoder(given) or "progress" in list(inspect.signature(given.encode).parameters)[1:2]:
+        return given
+    return _Quiet(given)
+
+
+class _Quiet:
+    """An encoder of a person's own whose `encode` is given the sentences alone."""
+
+    def __init__(self, encoder: Any) -> None:
+        self._encoder = encoder
+
+    def __getattr__(self, name: str) -> Any:
+        return with_progress(getattr(self._encoder, name))
+
+    def encode(self, sentences: Sequence[str], progress: Progress | None = None) -> Any:
+        """See `Encoder.encode`."""
+        return self._encoder.encode(sentences)
 
 
 def shown(encoder: Encoder) -> str:

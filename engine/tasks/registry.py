@@ -9,7 +9,6 @@ Knows no encoder; the other modules of this package score the tasks.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -18,7 +17,7 @@ from theodolite.engine import protocols
 from theodolite.engine.datasets import Catalog, by_rule, chunks, held_out
 from theodolite.engine.datasets.types import ENDINGS, HOLDS, TYPES, DatasetInfo, Kind
 from theodolite.engine.errors import UserError, did_you_mean
-from theodolite.engine.given import texts
+from theodolite.engine.given import names_in, texts
 from theodolite.engine.mteb import own_tasks, suites
 from theodolite.engine.mteb.own_tasks import PREFIX
 from theodolite.engine.protocols import Protocol, package
@@ -345,14 +344,9 @@ def expand(
         types = protocols.get(protocol).types if protocol else ()
         usual = (*STARTER, *SEVEN)
         return [n for n in here if (TASKS[n].type_under(types) if protocol else n in usual)]
-    # Names of MTEB's suites contain commas, MTEB(eng, v2), and so do those of chunks.
-    pieces = (
-        re.split(r",(?![^(]*\))(?!\s*(?:\d+|late)\s*(?:,|$))", names)
-        if isinstance(names, str)
-        else texts(names, "tasks")
-    )
+    pieces = names_in(names) if isinstance(names, str) else texts(names, "tasks")
     wanted: list[str] = []
-    for name in (piece.strip() for piece in pieces):
+    for name in map(str.strip, pieces):
         if name in SUITES:
             wanted += [task for task in SUITES[name] if task in here] or SUITES[name]
         elif name == MTEB_HERE:

@@ -10,7 +10,7 @@ import pytest
 from tests.errors import refused
 from theodolite.engine.encoders import load, parse
 from theodolite.engine.encoders.vectors import save
-from theodolite.engine.given import text, texts
+from theodolite.engine.given import names_in, text, texts
 from theodolite.engine.paths import expand
 
 
@@ -68,6 +68,12 @@ def test_a_spec_is_a_text():
     for given in (None, 3, ["minilm"], b"minilm"):
         with refused("invalid", "encoder"):
             load(given)
+
+
+def test_commas_within_names_do_not_part_them():
+    """Those of suites and of chunks do."""
+    suite, chunks = "MTEB(eng, v2)", "upload:mine|chunks:words,200,50"
+    assert names_in(f"a, {suite},,a", f"{chunks},b") == ("a", suite, chunks, "b")
 
 
 # --- paths ---

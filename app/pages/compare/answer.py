@@ -43,11 +43,12 @@ from theodolite.app.significance import (
     ranking,
     verdicts,
 )
-from theodolite.app.spec import Field, Spec, Tasks, names_in
+from theodolite.app.spec import Field, Spec, Tasks
 from theodolite.app.web.figures import Interval, forest, forest_headline
 from theodolite.app.workspace import Workspace
 from theodolite.engine import protocols
 from theodolite.engine.errors import UserError
+from theodolite.engine.given import names_in
 from theodolite.engine.protocols import PROTOCOLS
 from theodolite.engine.protocols.published import Published
 from theodolite.engine.rankers import canonical, parse
@@ -155,7 +156,7 @@ class CompareSpec(Spec):
                 f"Choose one of {formats.listed(names, 4)}.",
                 code="unknown",
             )
-        vars(self).update(published=names_in(self.published))
+        vars(self).update(published=names_in(*self.published))
         for key in self.published:
             reference(key)
 

@@ -28,13 +28,13 @@ from theodolite.app.report.button import report_button
 from theodolite.app.report.file import of_answer
 from theodolite.app.results import has_score
 from theodolite.app.significance import is_measuring
-from theodolite.app.spec import names_in
 from theodolite.app.surfaces import web
 from theodolite.app.web import address, parts
 from theodolite.app.web.controls import Answer, Control, Controls, Values, on, on_open, poll
 from theodolite.app.workspace import Workspace
 from theodolite.engine import protocols
 from theodolite.engine.errors import UserError
+from theodolite.engine.given import names_in
 from theodolite.engine.rankers import parse
 from theodolite.engine.tasks import in_order
 
@@ -256,6 +256,6 @@ def _load(workspace: Workspace, request: gr.Request) -> dict[str, Any]:
             choices=[
                 (f"{row.model} ({row.training}, {row.table})", key) for key, row in offered.items()
             ],
-            value=[key for key in names_in(values.published) if key in offered],
+            value=[key for key in names_in(*values.published) if key in offered],
         ),
     }

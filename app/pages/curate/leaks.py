@@ -15,12 +15,13 @@ from theodolite.app.jobs.reporter import Reporter
 from theodolite.app.pages.board import training_data
 from theodolite.app.pages.geometry.service import splits, take
 from theodolite.app.question import Answer, Do, Question
-from theodolite.app.spec import Field, Spec, names_in
+from theodolite.app.spec import Field, Spec
 from theodolite.app.workspace import Workspace
 from theodolite.engine import protocols
 from theodolite.engine.datasets.types import Retrieval
 from theodolite.engine.encoders import describe, parse
 from theodolite.engine.errors import UserError
+from theodolite.engine.given import names_in
 from theodolite.engine.search.overlap import overlap
 from theodolite.engine.tasks import available, get, in_order, type_of
 from theodolite.engine.tasks.retrieval import judged_queries
@@ -95,7 +96,7 @@ class LeaksSpec(Spec, Job):
     def check(self) -> None:
         """Split what is given with commas."""
         for name in ("tasks", "trained_on"):
-            vars(self)[name] = tuple(filter(None, names_in(getattr(self, name))))
+            vars(self)[name] = names_in(*getattr(self, name))
 
     def resolve(self, workspace: Workspace) -> LeaksSpec:
         """The search with the tasks and the training sets that are meant if none are named."""

@@ -25,6 +25,7 @@ from theodolite.app.terminal import (
     verbs,
 )
 from theodolite.app.workspace import Workspace
+from theodolite.engine.given import names_in
 from theodolite.engine.training.mining import Mined
 
 data_verbs = verbs("List and inspect data sets, add your own.")
@@ -229,7 +230,7 @@ def list_suite(
         rows = [asdict(one) for one in names.look_up(workspace).listed]
         emit(rows, ("name", "tasks", "description"), as_json)
         return
-    some = [task.strip() for task in tasks.split(",") if task.strip()]
+    some = names_in(tasks)
     if queue and (fetch or some):
         report_queued(submit.queue(workspace, suites.fetch_job(name, some)), as_json)
         return

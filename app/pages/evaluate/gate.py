@@ -25,6 +25,7 @@ from theodolite.engine.encoders import Encoder, PromptTask, bind_task, canary, d
 from theodolite.engine.encoders.canary import Drift
 from theodolite.engine.encoders.vectors import files_of
 from theodolite.engine.errors import UserError
+from theodolite.engine.given import names_in
 from theodolite.engine.results import Result
 from theodolite.engine.stats.bootstrap import Sample, main_sample
 from theodolite.engine.stats.gate import Gated, gate
@@ -266,7 +267,7 @@ def save(workspace: Workspace, spec: str, tasks: str | Sequence[str]) -> Iterato
         tasks: tasks, suites and files of one's own; a text has commas between them.
     """
     workspace.refuse_visitors()
-    tasks = [name.strip() for name in (tasks.split(",") if isinstance(tasks, str) else tasks)]
+    tasks = names_in(tasks) if isinstance(tasks, str) else tasks
     files = {_task_of(workspace, name): name for name in tasks if Path(name).is_file()}
     named = [name for name in tasks if name not in files.values()]
     names = [*files, *(registry.expand(named, workspace.catalog) if named else ())]

@@ -25,6 +25,7 @@ from theodolite.app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
 from theodolite.app.workspace import Workspace
 from theodolite.engine import protocols
 from theodolite.engine.errors import UserError
+from theodolite.engine.given import names_in
 from theodolite.engine.protocols import OF_TASKS
 from theodolite.engine.rankers import parse
 from theodolite.engine.stats import spread
@@ -285,7 +286,7 @@ def _from_address(workspace: Workspace, controls: Controls, request: gr.Request)
     """The evaluation in the address, or that of its run if it names nothing else."""
     values = controls.from_address(request)
     values.run = address.first(request, "run")
-    values.tasks = [task for text in values.tasks for task in text.split(",")]
+    values.tasks = [*names_in(*values.tasks)]
     job = None
     if values.run and not values.tasks and not address.every(request, "encoder"):
         with suppress(NoSuchRun):  # as the panel of the run says

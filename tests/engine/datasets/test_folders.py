@@ -456,7 +456,8 @@ def test_tables_of_pairs_are_told_by_split_and_language(tmp_path: Path) -> None:
 
 
 def test_entailment_in_xml(tmp_path: Path) -> None:
-    data = write(tmp_path, {"pair_classification/rte/rte_dev.xml": RTE.format("")}).load("rte")
+    packed = gzip.compress(RTE.format("").encode())
+    data = write(tmp_path, {"pair_classification/rte/rte_dev.xml.gz": packed}).load("rte")
     assert (data.sentences, data.labels) == (["A & b.", "B."], ["YES"])
 
 
