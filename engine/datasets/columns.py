@@ -61,11 +61,20 @@ _NAMES: dict[str, tuple[str, ...]] = {
         *("label", "labelname", "labeltext", "category", "topic", "class", "intent", "target"),
         *("emotion", "sentiment", "goldlabel", "labels", "isduplicate", "quality"),
     ),
-    "anchor": ("anchor", "sent0", "query", "premise"),
-    "positive": ("positive", "pos", "sent1", "entailment"),
-    "negative": ("negative", "negative1", "hardneg", "hardnegative", "neg", "contradiction"),
+    "anchor": ("anchor", "sent0", "query", "premise", "question"),
+    "positive": (
+        *("positive", "pos", "sent1", "entailment"),
+        *("positivepassages", "positivectxs"),  # lists of Tevatron and of DPR
+    ),
+    "negative": (
+        *("negative", "negative1", "hardneg", "hardnegative", "neg", "contradiction"),
+        *("negativepassages", "hardnegativectxs", "negativectxs"),
+    ),
     "query": ("query", "qtext", "querytext", "question"),
-    "document": ("document", "passage", "doc", "atext", "answer", "documenttext", "passagetext"),
+    "document": (
+        *("document", "passage", "doc", "atext", "answer", "documenttext", "passagetext"),
+        *("context", "response"),
+    ),
     "grade": ("grade", "relevance", "rel", "label", "qrel", "score"),
     "split": ("split", "partition", "subset", "fold"),
     "cluster": ("cluster", "clusterid"),
@@ -193,6 +202,11 @@ def _kind(roles: dict[str, str], paired: bool, two: bool, only: bool) -> Kind:
 
 def _bare(name: str) -> str:
     return "".join(ch for ch in name.casefold() if ch.isalnum())
+
+
+def negatives(columns: Sequence[str]) -> list[str]:
+    """Return the columns of negatives, which may be numbered: `negative_1`, `negative_2`."""
+    return [c for c in columns if _bare(last_part(c)).rstrip("0123456789") in _NAMES["negative"]]
 
 
 def known_name(name: str) -> bool:

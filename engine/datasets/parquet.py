@@ -16,6 +16,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from theodolite.engine.datasets import limits
 from theodolite.engine.errors import UserError, first_line
 
@@ -37,7 +39,7 @@ _VALUE = 8
 
 @dataclass(frozen=True)
 class Opaque:
-    """A cell that is neither text nor a number, such as a list or bytes; not decoded.
+    """A cell that is no text, number or list of texts, such as a vector or bytes; not decoded.
 
     Attributes:
         shown: its text in previews, such as Arrow's name of the type.
@@ -85,14 +87,19 @@ class ParquetFile:
         self._opened = source if isinstance(source, Path) else io.BytesIO(source)
         try:
             # Not mapped: where the file is cut off while it is read, that would end the process.
-            self._file = pq.ParquetFile(
-                self._opened, buffer_size=0 if bounded else _BUFFER, arrow_extensions_enabled=False
-            )
+            options = {"buffer_size": 0 if bounded else _BUFFER, "arrow_extensions_enabled": False}
+            self._file = pq.ParquetFile(self._opened, **options)
             schema = self._file.schema_arrow
             fields = _flat(schema.empty_table()).schema
             chosen = None if choose is None else choose(fields.names)
             self._check(chosen, bounded)
             self._fields = [f for f in fields if chosen is None or f.name in chosen]
+            if lists := self._leaves([f.name for f in self._fields if _is_list(f.type)]):
+                # By number: a text may be in any number of lists, which would not fit unpacked.
+                metadata = self._file.metadata
+                self._file = pq.ParquetFile(
+                    self._opened, metadata=metadata, read_dictionary=lists, **options
+                )
         except UserError:
             raise
         except self._faults as error:
@@ -112,8 +119,8 @@ class ParquetFile:
         """Check the limits from the file's metadata."""
         about, leaves = self._file.metadata, list(enumerate(self._file.schema))
         if chosen is not None:
-            within = tuple(f"{name}." for name in chosen)
-            leaves = [(at, leaf) for at, leaf in leaves if f"{leaf.path}.".startswith(within)]
+            within = self._leaves(chosen)
+            leaves = [(at, leaf) for at, leaf in leaves if leaf.path in within]
         if bounded and about.num_rows > limits.MAX_ROWS:
             raise limits.too_many_rows(self._filename)
         limits.check_columns(self._filename, leaves)
@@ -122,6 +129,12 @@ class ParquetFile:
                 chunk = about.row_group(group).column(index)
                 values = max(_VALUE, leaf.length) * chunk.num_values
                 self._unpacking.add(max(0, chunk.total_uncompressed_size, values))
+
+    def _leaves(self, columns: Collection[str]) -> list[str]:
+        """Return the paths of what these columns consist of."""
+        within = tuple(f"{name}." for name in columns)
+        paths = [leaf.path for leaf in self._file.schema]
+        return [path for path in paths if f"{path}.".startswith(within)]
 
     def batches(self) -> Iterator[list[list[Any]]]:
         """Yield the cells of every column in batches of rows."""
@@ -146,7 +159,7 @@ class ParquetFile:
         for index, leaf in enumerate(self._file.schema):
             chunk = about.column(index)
             if leaf.path not in self._plain or leaf.physical_type != "BYTE_ARRAY":
-                continue
+                continue  # lists are read by number
             if "DELTA_BYTE_ARRAY" in chunk.encodings:  # a text may share most of the previous one
                 longest = max(longest, chunk.total_uncompressed_size)
             elif chunk.has_dictionary_page:
@@ -224,20 +237,22 @@ def _classes(metadata: Mapping[bytes, bytes]) -> dict[str, list[str]]:
 
 def _lengths(column: pa.Array) -> tuple[int, int]:
     """Return the bytes of all cells of a column, and of the longest."""
-    import pyarrow as pa
     import pyarrow.compute as pc
 
-    if pa.types.is_dictionary(column.type):
-        lengths = pc.take(_each(column.dictionary), column.indices)
-    else:
-        lengths = _each(column)
+    lengths = _each(column)
     return pc.sum(lengths).as_py() or 0, pc.max(lengths).as_py() or 0
 
 
 def _each(column: pa.Array) -> pa.Array:
+    """Return the bytes of each cell."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    if _is_list(column.type):
+        within = np.append(0, np.cumsum(_each(column.values).fill_null(0)))
+        return pa.array(np.diff(within[column.offsets.to_numpy()]))
+    if pa.types.is_dictionary(column.type):
+        return pc.take(_each(column.dictionary), column.indices)
     if pa.types.is_string_view(column.type):
         column = column.cast(pa.large_string())
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
@@ -251,7 +266,14 @@ def _is_opaque(kind: pa.DataType) -> bool:
     if types.is_dictionary(kind):
         kind = kind.value_type
     number = types.is_primitive(kind) or types.is_decimal(kind) or types.is_null(kind)
-    return not (is_text(kind) or number)
+    return not (is_text(kind) or number or _is_list(kind))
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    """Whether the values of a type are lists of texts."""
+    from pyarrow import types
+
+    return (types.is_list(kind) or types.is_large_list(kind)) and is_text(kind.value_type)
 
 
 def is_text(kind: pa.DataType) -> bool:

@@ -28,7 +28,6 @@ from theodolite.engine.training.rows import (
     LABEL,
     PAIR,
     POSITIVE,
-    POSITIVES,
     SENTENCE,
     TRIPLET,
     Digest,
@@ -36,13 +35,14 @@ from theodolite.engine.training.rows import (
     ExamplesSpec,
     Premises,
     blank,
-    class_of,
     count_note,
     good_pairs,
     is_inference,
+    kind_of,
     no_contradictions,
     no_pairs,
     no_running_text,
+    positives,
 )
 
 _TRAIN = ("train", "tr")
@@ -235,13 +235,13 @@ def _by_label(
     left, right, labels, notes = _labelled_pairs(data)
     if not is_inference(set(labels)):
         rows = zip(left, right, labels, strict=True)
-        pairs = [(a, b) for a, b, label in rows if label == POSITIVE]
+        pairs = [(a, b) for a, b, label in rows if pair_classification.mark(label) == POSITIVE]
         if not pairs:
             raise no_pairs(data.name, f"pairs with the labels {', '.join(sorted(set(labels)))}")
-        return PAIR, pairs, [*notes, POSITIVES]
+        return PAIR, pairs, [*notes, positives(set(labels))]
     premises = Premises()
     for row, (premise, label) in enumerate(zip(left, labels, strict=True)):
-        premises.add(premise, class_of(label, data.place(row)), row)
+        premises.add(premise, kind_of(label), row)
     if not wanted.hard_negatives:
         return PAIR, [(left[row], right[row]) for row in premises.pairs()], notes
     both = premises.triplets()

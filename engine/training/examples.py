@@ -14,23 +14,26 @@ and perhaps a hard negative (`sup`); a sentence and the one to three that follow
   wrong, so the cells cannot be assigned), broken quotes and JSON, text of no certain encoding.
 
 The columns of a table are found by their names (`sent0,sent1,hard_neg`; `premise,hypothesis,label`;
-`sentence1,sentence2,score`; `text`), or by position when there are no more than three, as SimCSE's
-loader does. A text file has one sentence per line, and an empty line between documents.
+`sentence1,sentence2,score`; `text`), by their values where they have no names, or by position when
+there are no more than three, as SimCSE's loader does. Cells that are lists of positives or of hard
+negatives give several examples. A text file has one sentence per line, and an empty line between
+documents.
 """
 
 import hashlib
+import math
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from theodolite.engine.datasets import hub
 from theodolite.engine.datasets.catalog import Catalog
-from theodolite.engine.datasets.columns import guess, is_sentence
+from theodolite.engine.datasets.columns import guess, is_number, is_sentence, negatives
 from theodolite.engine.datasets.dialect import ENDINGS, dialect_of, encoding_note
 from theodolite.engine.datasets.files import listed, number, where
 from theodolite.engine.datasets.formats import Table, lines_of, open_table, text_of, whole_rows
@@ -38,12 +41,12 @@ from theodolite.engine.datasets.parquet import Opaque
 from theodolite.engine.datasets.tables import Faults
 from theodolite.engine.errors import UserError
 from theodolite.engine.paths import expand
+from theodolite.engine.tasks.pair_classification import mark
 from theodolite.engine.training import data_sets
 from theodolite.engine.training.losses import LOSSES
 from theodolite.engine.training.rows import (
     PAIR,
     POSITIVE,
-    POSITIVES,
     SENTENCE,
     TRIPLET,
     Digest,
@@ -52,17 +55,23 @@ from theodolite.engine.training.rows import (
     Premises,
     Rows,
     blank,
-    class_of,
     count_note,
     good_pairs,
     is_inference,
+    kind_of,
+    no_class,
     no_contradictions,
     no_pairs,
     no_running_text,
+    positives,
 )
 from theodolite.engine.training.spec import ObjectiveName, TrainSpec
 
 __all__ = ["Examples", "absolute", "examples_of", "is_file", "names_of", "open_examples"]
+
+
+_FIRST = 100
+"""Rows by whose cells columns are found."""
 
 
 def open_examples(
@@ -207,18 +216,19 @@ def _of_file(path: Path, wanted: ExamplesSpec, folder: Path) -> Examples:
         return (_lines if wanted.single else _following_lines)(lines, wanted, folder)
     if wanted.objective == "next-sentence":
         raise no_running_text(name, "columns")
-    table, lists = _of_texts(open_table(path, name, bounded=False))
-    layout = _layout(name, table)
+    table = open_table(path, name, bounded=False)
+    # One row of Parquet: others may hold what cannot be read, in columns that are not needed.
+    first = list(islice(table.rows, 1 if dialect.ending == ".parquet" else _FIRST))
+    table = replace(table, rows=chain(first, table.rows))
+    layout = _layout(name, table, [cells for _, cells in first])
     if not wanted.single and layout.kind == "sentences":
-        beside = f", and lists in {listed(lists)}" if lists else ""
-        raise no_pairs(name, f"one column of sentences{beside}")
-    if lists:
-        unread = f"Lists are not read, as in {listed(lists)}: give each text a row of its own."
-        layout = replace(layout, note=f"{layout.note} {unread}".strip())
+        others = [column for column in table.columns if column not in layout.columns]
+        beside = f" beside {listed(others)}" if others else ""
+        raise no_pairs(name, f"one column of sentences, {layout.columns[0]}{beside}")
     if dialect.ending == ".parquet" and not table.repeated:  # the other columns need not be read
         table = open_table(path, name, bounded=False, choose=lambda _: layout.columns)
     return _READERS["sentences" if wanted.single else layout.kind](
-        _WholeRows(name, table, layout), wanted, folder
+        _WholeRows(name, table, layout, wanted.width(layout.columns)), wanted, folder
     )
 
 
@@ -280,53 +290,52 @@ def _following_lines(lines: Iterator[str], wanted: ExamplesSpec, folder: Path) -
     return Examples(wanted.following, str(digest), (note,), number, read)
 
 
-def _of_texts(table: Table) -> tuple[Table, list[str]]:
-    """The table without columns that hold neither texts nor numbers, and the names of those."""
-    first = next(table.rows, None)
-    if first is None:
-        return table, []
-    rows = chain([first], table.rows)
-    places = [i for i, cell in enumerate(first[1]) if not isinstance(cell, Opaque | list | dict)]
-    columns = tuple(table.columns[i] for i in places)
-    others = [column for column in table.columns if column not in columns]
-    chosen = ((n, [row[i] for i in places]) for n, row in rows) if others else rows
-    return replace(table, columns=columns, rows=chosen), others
-
-
 @dataclass(frozen=True)
 class _Layout:
-    """The kind and the columns of a table: sentences first, then the label or the score."""
+    """The kind and the columns of a table: sentences first, then the label or the score.
+
+    Pairs may have several columns of hard negatives.
+    """
 
     kind: Literal["sentences", "pairs", "inference", "graded"]
     columns: tuple[str, ...]
-    note: str = ""
+    notes: tuple[str, ...] = ()
 
     @property
     def sentences(self) -> int:
-        """Number of columns that hold sentences."""
+        """Number of cells of a row that hold sentences."""
+        if self.kind == "pairs":
+            return min(len(self.columns), len(TRIPLET))
         return len(self.columns) - (self.kind in ("inference", "graded"))
 
 
-def _layout(name: str, table: Table) -> _Layout:
-    columns = table.columns
+_MEANINGS = {
+    "sentences": ("a sentence",),
+    "pairs": ("a sentence", "its positive", "its hard negative"),
+    "inference": ("a sentence", "another", "their label"),
+    "graded": ("a sentence", "another", "their score"),
+}
+
+
+def _layout(name: str, table: Table, first: Sequence[Sequence[Any]]) -> _Layout:
+    """Find the columns to learn from; `first` are the first rows."""
+    rows = [cells for cells in first if len(cells) == len(table.columns)]
+    cells_of = dict(zip(table.columns, zip(*rows, strict=True), strict=False))
+    lists = [c for c, cells in cells_of.items() if isinstance(cells[0], Opaque | list | dict)]
+    columns = [column for column in table.columns if column not in lists]
     if not columns:
         raise UserError(
-            f"{name} names no column.", "Put the names on top, such as text.", code="missing"
+            f"{name} has no column of texts"
+            + (f": {listed(lists)} hold lists or objects." if lists else "."),
+            "Give each sentence a column, such as text.",
+            code="missing",
         )
-    _, found = guess(columns, [])
-    if {"anchor", "positive"} <= found.keys():
-        roles = [role for role in ("anchor", "positive", "negative") if role in found]
-        return _Layout("pairs", tuple(found[role] for role in roles))
-    if {"left", "right"} <= found.keys():
-        pair = (found["left"], found["right"])
-        if "label" in found:
-            return _Layout("inference", (*pair, found["label"]))
-        if "score" in found:
-            return _Layout("graded", (*pair, found["score"]))
-        return _Layout("pairs", pair)
-    if "text" in found:
-        return _Layout("sentences", (found["text"],))
-    if not table.header or any(map(is_sentence, columns)):
+    layout = _named(table.columns, columns, cells_of) if table.header else _unnamed(columns, rows)
+    unread = [column for column in lists if layout is None or column not in layout.columns]
+    notes = [f"Columns of lists, not read: {listed(unread)}."] if unread else []
+    if layout is not None:
+        return replace(layout, notes=(*layout.notes, *notes))
+    if any(map(is_sentence, columns)):
         raise UserError(
             f"The first line of {name} holds sentences, not the names of its columns.",
             "Put the names on top: sent0,sent1,hard_neg, or text for single sentences.",
@@ -340,36 +349,107 @@ def _layout(name: str, table: Table) -> _Layout:
             "column is what.",
             code="ambiguous",
         )
-    note = f"The columns {', '.join(columns)} were taken by their places"
-    meaning = ("a sentence", "its positive", "its hard negative")[: len(columns)]
-    return _Layout(
-        "sentences" if len(columns) == 1 else "pairs", columns, f"{note}: {', '.join(meaning)}."
-    )
+    filled = [column for column in columns if any(cells_of.get(column, ()))] or columns
+    kind: Literal["sentences", "pairs"] = "sentences" if len(filled) == 1 else "pairs"
+    return _Layout(kind, tuple(filled), (_by_place(kind, filled), *notes))
+
+
+def _by_place(kind: str, columns: Sequence[str]) -> str:
+    """Say as what columns without known names were taken."""
+    meaning = ", ".join(_MEANINGS[kind][: len(columns)])
+    return f"The columns {', '.join(columns)} were taken by their places: {meaning}."
+
+
+def _unnamed(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> _Layout | None:
+    """Find the columns by their values, as those of an upload."""
+    kind, found = guess(columns, rows)
+    if kind == "labels":
+        found = {"text": found["text"]}
+    layout = _of_roles(found, found.get("label") or found.get("grade"))
+    return layout and replace(layout, notes=(_by_place(layout.kind, layout.columns),))
+
+
+def _named(
+    every: Sequence[str], columns: Sequence[str], cells_of: Mapping[str, Sequence[Any]]
+) -> _Layout | None:
+    """Find the columns by their names; positives and hard negatives may be lists of texts."""
+    _, found = guess(columns, [])
+    _, with_lists = guess(every, [])
+    if "positive" in with_lists:
+        found.setdefault("positive", with_lists["positive"])
+    empty = [c for c, cells in cells_of.items() if len(cells) > 1 and not any(map(_texts, cells))]
+    against = [column for column in negatives(every) if column not in empty]
+    label = found.get("label")
+    if {"anchor", "positive"} <= found.keys():
+        pair = (found["anchor"], found["positive"])
+        marks = {mark(str(cell)) for cell in cells_of.get(label or "", [None])}
+        if against or None in marks:
+            return _Layout("pairs", (*pair, *against))
+        return _Layout("inference", (*pair, str(label)))
+    return _of_roles(found, label)
+
+
+def _of_roles(found: Mapping[str, str], label: str | None) -> _Layout | None:
+    """Make the layout of the roles that were found."""
+    if {"anchor", "positive"} <= found.keys():
+        against = [found["negative"]] if "negative" in found else []
+        return _Layout("pairs", (found["anchor"], found["positive"], *against))
+    for sides in (("left", "right"), ("query", "document")):
+        if set(sides) <= found.keys():
+            pair = tuple(found[side] for side in sides)
+            if label:
+                return _Layout("inference", (*pair, label))
+            if "score" in found:
+                return _Layout("graded", (*pair, found["score"]))
+            return _Layout("pairs", pair)
+    return _Layout("sentences", (found["text"],)) if "text" in found else None
+
+
+def _texts(cell: Any) -> list[Any]:
+    """The texts of a cell, which may be a list of them, or of objects with one each."""
+    inside = cell if isinstance(cell, list) else [cell]
+    texts = [one.get("text") if isinstance(one, dict) else one for one in inside]
+    return [text for text in texts if text is not None and text != ""]
 
 
 class _WholeRows:
     """The complete rows of a table; hashes them, and counts the others, which it leaves out."""
 
-    def __init__(self, name: str, table: Table, layout: _Layout) -> None:
+    def __init__(self, name: str, table: Table, layout: _Layout, width: int) -> None:
         self.name, self.layout = name, layout
-        self._table = table
+        self._table, self._width = table, width
         self._chosen = [table.columns.index(column) for column in layout.columns]
         self.digest = Digest()
         self._short, self._blank = Faults("Rows with too few cells"), 0
+        self._further = 0
 
     def __iter__(self) -> Iterator[tuple[str, list[str]]]:
         """Yield the place of each row and its chosen cells."""
-        columns = self._table.columns
         for place, cells in whole_rows(self._table, self.name, self._short.add):
-            row = [
-                "" if isinstance(cells[i], Opaque) else text_of(cells[i], place, columns[i]).strip()
-                for i in self._chosen
-            ]
-            if all(row[: self.layout.sentences]):
-                self.digest.add(row)
-                yield place, row
-            else:
-                self._blank += 1
+            for chosen in self._single([cells[i] for i in self._chosen]):
+                row = [
+                    "" if isinstance(cell, Opaque) else text_of(cell, place, column).strip()
+                    for cell, column in zip(chosen, self.layout.columns, strict=False)
+                ]
+                if all(row[: self.layout.sentences]):
+                    self.digest.add(row)
+                    yield place, row
+                else:
+                    self._blank += 1
+
+    def _single(self, cells: list[Any]) -> list[list[Any]]:
+        """Rows of single texts of a row, of which the positive and the negatives may be several."""
+        if self.layout.kind != "pairs" or not (
+            len(cells) > len(TRIPLET) or any(isinstance(cell, list) for cell in cells[1:])
+        ):
+            return [cells]
+        anchor, positive, *against = cells
+        sides = [[anchor], _texts(positive) or [""]]
+        if against:
+            sides.append([text for cell in against for text in _texts(cell)] or [""])
+        count = max(map(len, sides[: self._width]))
+        self._further += count - 1
+        return [[side[i % len(side)] for side in sides] for i in range(count)]
 
     def made(
         self,
@@ -381,7 +461,12 @@ class _WholeRows:
         """Return the examples, with notes on the columns and on the rows that were left out."""
         first = f"(the first on {next(iter(self._short.places), '')})"
         notes = [
-            *([self.layout.note] if self.layout.note else []),
+            *self.layout.notes,
+            *count_note(
+                self._further,
+                "example more, as a row may have several positives or hard negatives",
+                "examples more, as a row may have several positives or hard negatives",
+            ),
             *blank(self._blank),
             *count_note(
                 self._short.count,
@@ -440,33 +525,45 @@ def _good_pairs(rows: _WholeRows, wanted: ExamplesSpec, folder: Path) -> Example
             scores.append(number(score, place))
             yield pair
 
-    stored = Rows(pairs(), 2, folder)
+    return _graded(rows, Rows(pairs(), 2, folder), scores, wanted)
+
+
+def _graded(
+    rows: _WholeRows, stored: Rows, scores: Sequence[float], wanted: ExamplesSpec
+) -> Examples:
     note, good = good_pairs(scores)
     index = np.flatnonzero(good)[: wanted.limit]
     return rows.made(PAIR, len(index), lambda position: stored[index[position]], note)
 
 
 def _inference(rows: _WholeRows, wanted: ExamplesSpec, folder: Path) -> Examples:
-    premises, unlabelled, labels, ones = Premises(), 0, set[str](), array("q")
+    premises, unlabelled, labels = Premises(), 0, dict[str, str]()
+    alike, scores = array("q"), array("d")
 
     def pairs() -> Iterator[list[str]]:
         nonlocal unlabelled
         for position, (place, (premise, hypothesis, label)) in enumerate(rows):
-            kind = class_of(label, place)
-            unlabelled += not kind
+            kind = kind_of(label)
+            unlabelled += kind == ""
             premises.add(premise, kind, position)
-            labels.add(label)
-            if label == POSITIVE:
-                ones.append(position)
+            labels.setdefault(label, place)
+            scores.append(float(label) if is_number(label) else math.nan)
+            if mark(label) == POSITIVE:
+                alike.append(position)
             yield [premise, hypothesis]
 
     stored = Rows(pairs(), 2, folder)
     more = count_note(
         unlabelled, "pair without a label was left out", "pairs without a label were left out"
     )
-    if ones and not is_inference(labels):
-        number = min(len(ones), wanted.limit or len(ones))
-        return rows.made(PAIR, number, lambda position: stored[ones[position]], *more, POSITIVES)
+    unknown = [label for label in labels if kind_of(label) is None and mark(label) is None]
+    if unknown and not np.isnan(scores).any():
+        return _graded(rows, stored, scores, wanted)
+    if unknown:
+        raise no_class(unknown[0], labels[unknown[0]])
+    if alike and not is_inference(labels):
+        number = min(len(alike), wanted.limit or len(alike))
+        return rows.made(PAIR, number, lambda at: stored[alike[at]], *more, positives(labels))
     if not wanted.hard_negatives:
         index = np.array(premises.pairs(), np.int64)[: wanted.limit]
         return rows.made(PAIR, len(index), lambda position: stored[index[position]], *more)

@@ -21,6 +21,7 @@ import numpy as np
 
 from theodolite.engine.datasets.shapes import usual_scale
 from theodolite.engine.errors import UserError
+from theodolite.engine.tasks.pair_classification import mark
 from theodolite.engine.training.spec import ObjectiveName
 
 SENTENCE = ("sentence",)
@@ -34,8 +35,7 @@ _BATCH = 1024
 GOOD_SHARE = 0.8
 """Share of the scale from which graded pairs count as positives: 4 and more on a scale to 5."""
 POSITIVE = "1"
-"""The label of two sentences that mean the same, where the labels are not those of NLI."""
-POSITIVES = "Pairs with the label 1 count as positives."
+"""The mark of two sentences that mean the same, where the labels are not those of NLI."""
 _CLASSES = {
     "entailment": "e",
     "e": "e",
@@ -229,23 +229,33 @@ def no_contradictions(name: str) -> UserError:
     )
 
 
-def class_of(label: str, place: str) -> str:
+def kind_of(label: str) -> str | None:
     """Return `e`, `n` or `c`; empty where the annotators found no majority (`-`, -1, empty).
 
-    Numbers are read as in GLUE: 0 entailment, 1 neutral, 2 contradiction.
+    Numbers are read as in GLUE: 0 entailment, 1 neutral, 2 contradiction; pandas makes 1.0 of 1
+    beside a missing one. None for other labels.
     """
-    number = _CLASSES.get(label.strip().casefold())
-    if number is None:
-        raise UserError(
-            f"{place}: the label {label!r} is not one of inference pairs.",
-            "Expected entailment, neutral or contradiction, or e, n, c, or 0, 1, 2.",
-        )
-    return number
+    return _CLASSES.get(label.strip().casefold().removesuffix(".0"))
 
 
-def is_inference(labels: set[str]) -> bool:
+def no_class(label: str, place: str) -> UserError:
+    """Return the error for a label of unknown meaning."""
+    return UserError(
+        f"{place}: the label {label!r} is not one of inference pairs.",
+        "Expected entailment, neutral or contradiction, or e, n, c, or 0, 1, 2; or 1 for pairs "
+        "that mean the same and 0 for others.",
+    )
+
+
+def positives(labels: Iterable[str]) -> str:
+    """Return the note on pairs of which some labels say that they mean the same."""
+    alike = sorted(label for label in labels if mark(label) == POSITIVE)
+    return f"Pairs with the label {' or '.join(alike)} count as positives."
+
+
+def is_inference(labels: Iterable[str]) -> bool:
     """Return whether these labels are those of NLI, with both entailments and contradictions."""
-    classes = {_CLASSES.get(label.strip().casefold()) for label in labels}
+    classes = set(map(kind_of, labels))
     return None not in classes and {"e", "c"} <= classes
 
 
@@ -255,7 +265,7 @@ class Premises:
     def __init__(self) -> None:
         self._rows: dict[bytes, tuple[list[int], list[int]]] = {}
 
-    def add(self, premise: str, label: str, row: int) -> None:
+    def add(self, premise: str, label: str | None, row: int) -> None:
         """Add a row of class `e` or `c`; any other is left out."""
         if label in ("e", "c"):
             key = hashlib.blake2b(premise.encode(), digest_size=16).digest()

@@ -87,7 +87,7 @@ HOSTILE: list[tuple[str, bytes]] = [
     ),
     ("nothing.parquet", parquet(pa.table({"text": pa.array([], pa.string())}))),
     ("null.parquet", parquet(pa.table({"text": pa.nulls(3)}))),
-    ("lists.parquet", parquet(pa.table({"text": pa.array([["a"], []])}))),
+    ("lists.parquet", parquet(pa.table({"text": pa.array([[1.5], []])}))),
     (
         "map.parquet",
         parquet(pa.table({"a": pa.array([{"k": 1}, None]), "text": pa.array(["x", "y"])})),

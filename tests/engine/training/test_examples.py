@@ -374,7 +374,7 @@ _LABELLED = "premise\thypothesis\tlabel\nP\tF\te\nQ\tG\t"
 @pytest.mark.parametrize(
     ("name", "objective", "content", "code", "named"),
     [
-        ("a.csv", "sup", "A sentence.,Another one.\nc,d\n", "ambiguous", ["first line"]),
+        ("a.csv", "sup", "A sentence.,x\nb,1\nc,2\n", "ambiguous", ["first line"]),
         ("b.csv", "sup", "id,kind,left part,right part\n1,2,c,d\n", "ambiguous", ["right part"]),
         ("c.csv", "sup", "text\na\nb\n", "wrong-kind", ["hard_neg"]),
         ("d.csv", "sup", "sent0,sent1\n", "too-few", ["no example"]),
@@ -469,22 +469,57 @@ def test_an_upload_is_data_like_any_other(tmp_path):
 
 
 @pytest.mark.parametrize("ending", ["jsonl", "parquet"])
-def test_lists_are_named_and_left_out(tmp_path: Path, ending: str) -> None:
-    """Such as negatives of a pair; a list of positives leaves no pair to learn from."""
+def test_lists_of_positives_and_hard_negatives(tmp_path: Path, ending: str) -> None:
+    """Each of their texts is in an example; other lists are named and left out."""
 
-    def of(**columns) -> Examples:
+    def of(columns: dict[str, list], **settings) -> Examples:
         rows = list(zip(*columns.values(), strict=True))
         content = jsonl(columns, rows) if ending == "jsonl" else parquet(pa.table(columns))
-        return opened(written(tmp_path, f"{'-'.join(columns)}.{ending}", content), "sup")
+        return opened(written(tmp_path, f"{len(columns)}.{ending}", content), "sup", **settings)
 
-    queries, texts, lists = ["a", "c"], ["b", "d"], [["e", "f"], ["g"]]
-    pairs = of(query=queries, positive=texts, negative=lists)
-    assert (list(pairs), pairs.notes) == (
-        [("a", "b"), ("c", "d")],
-        ("Lists are not read, as in negative: give each text a row of its own.",),
-    )
-    with refused("wrong-kind", "lists in positive"):
-        of(query=queries, positive=lists)
+    several = {"query": ["a", "c"], "pos": [["b"], ["d", "e"]], "neg": [["f", "g"], ["h"]]}
+    triplets = [("a", "b", "f"), ("a", "b", "g"), ("c", "d", "h"), ("c", "e", "h")]
+    examples = of(several | {"pos_scores": [[0.5], [1.0, 0.5]]})
+    assert list(examples) == triplets
+    assert all(map(str.__contains__, examples.notes, ["pos_scores", "2 examples more"]))
+    pairs = [("a", "b"), ("c", "d"), ("c", "e")]
+    assert list(of(several, hard_negatives=False)) == pairs
+    numbered = {"anchor": ["a", "c"], "positive": ["b", "d"]}
+    numbered |= {"negative_1": ["f", "h"], "negative_2": ["g", None]}
+    assert list(of(numbered)) == [*triplets[:2], ("c", "d", "h")]
+    passages = [[{"docid": "1", "text": "b"}], [{"docid": "2", "text": "d"}]]
+    if ending == "jsonl":
+        assert list(of(several | {"neg": [[""], []]})) == pairs
+        assert list(of({"query": ["a", "c"], "positive_passages": passages})) == pairs[:2]
+    with refused("missing", "pos"):
+        of({"pos": several["pos"]})
+
+
+_SAID = [("Ein Satz.", "Noch einer."), ("Fünf.", "Sechs.")]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("lists.jsonl", "".join(f"{json.dumps(row)}\n" for row in _SAID)),
+        ("pairs.csv", "Ein Satz.,Noch einer.\nFünf.,Sechs.\n"),
+        ("marked.tsv", "Ein Satz.\tNoch einer.\t1\na\tb\t0\nFünf.\tSechs.\t1\n"),
+        ("answers.jsonl", jsonl(("id", "question", "answer"), [(1, *_SAID[0]), (2, *_SAID[1])])),
+        *(
+            (f"{yes}.jsonl", jsonl(names, [(*_SAID[0], yes), ("a", "b", no), (*_SAID[1], yes)]))
+            for names, yes, no in [
+                (("anchor", "positive", "label"), "True", "False"),
+                (("sentence1", "sentence2", "label"), 1.0, 0.0),
+                (("sentence1", "sentence2", "label"), 0.9, 0.25),
+            ]
+        ),
+        ("empty.jsonl", jsonl(("x", "y", "z"), [(one, "", other) for one, other in _SAID])),
+    ],
+    ids=short,
+)
+def test_pairs_as_people_write_them(tmp_path, name, content):
+    """Without a line of names, or with labels of other kinds than those of inference."""
+    assert list(opened(written(tmp_path, name, content), "sup")) == _SAID
 
 
 @pytest.mark.data
