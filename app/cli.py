@@ -146,8 +146,8 @@ def _summary(place: str) -> str:
     elsewhere: dict[str, str] = {}
     for node in tree:
         if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == attribute:
-            given: Any = node.value
-            argument = given.args[0] if len(given.args) < 2 else given.args[1]
+            default: Any = node.value
+            argument = default.args[0] if len(default.args) < 2 else default.args[1]
             if isinstance(argument, ast.Constant):
                 return str(argument.value)
             attribute = argument.id

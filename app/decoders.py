@@ -69,8 +69,8 @@ class DecoderInfo:
 
 def list_all(workspace: Workspace) -> list[DecoderInfo]:
     """Every decoder whose folder exists: trained ones, newest first, then the shipped ones."""
-    kept = workspace.store.decoders.list()
-    trained = [_info(**row) for row in kept if (row["folder"] / FACTS).is_file()]
+    entries = workspace.store.decoders.list()
+    trained = [_info(**row) for row in entries if (row["folder"] / FACTS).is_file()]
     return [*trained, *_list_shipped()]
 
 
@@ -140,9 +140,9 @@ def register(workspace: Workspace, folder: Path) -> DecoderInfo:
     facts = facts_of(folder)
     info = {name: facts.get(name) for name in _LISTED} | {"train": _training_texts(facts)}
     fingerprint = str(facts.get("fingerprint", ""))
-    kept = workspace.store.decoders.add(folder, facts["encoder"], fingerprint, info)
+    entry = workspace.store.decoders.add(folder, facts["encoder"], fingerprint, info)
     ensure_listed(workspace, [facts["encoder"]])
-    return _info(**kept)
+    return _info(**entry)
 
 
 class Removed(NamedTuple):

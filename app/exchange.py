@@ -21,15 +21,15 @@ def export(workspace: Workspace, folder: Path, form: str, rows: list[dict[str, A
     """Write the results that have no error; return the files."""
     if form not in FORMATS:
         raise UserError(f"{form!r} is not a format for results.", f"Take {' or '.join(FORMATS)}.")
-    kept = [row for row in rows if row["error"] is None]
-    if not kept:
+    complete = [row for row in rows if row["error"] is None]
+    if not complete:
         raise UserError(
             "There are no results to write.",
             "`results list` shows the available ones.",
             code="no-result",
         )
-    full = workspace.store.results.in_full([row["id"] for row in kept])
-    whole = [{**row, **full[row["id"]]} for row in kept]
+    full = workspace.store.results.in_full([row["id"] for row in complete])
+    whole = [{**row, **full[row["id"]]} for row in complete]
     if form == "mteb":
         return results.write(folder, whole)
     folder.mkdir(parents=True, exist_ok=True)

@@ -25,8 +25,8 @@ def signed(value: float | None) -> str:
 
 def cosine(value: float) -> str:
     """Three decimals, with a proper minus sign."""
-    shown = f"{value:.3f}"
-    return "0.000" if shown == "-0.000" else shown.replace("-", "−")
+    text = f"{value:.3f}"
+    return "0.000" if text == "-0.000" else text.replace("-", "−")
 
 
 def p_value(value: float) -> str:

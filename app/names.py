@@ -36,8 +36,8 @@ def _replace_names(value: Any, pattern: re.Pattern[str], names: Mapping[str, str
     if isinstance(value, str):
         return pattern.sub(lambda match: names[match[0]], value)
     if isinstance(value, Mapping):
-        given = value.items()
-        return {mapped(k): one if k in _NOT_READ else mapped(one) for k, one in given}
+        items = value.items()
+        return {mapped(k): one if k in _NOT_READ else mapped(one) for k, one in items}
     if isinstance(value, list | tuple):
         every = map(mapped, value)
         return type(value)(*every) if hasattr(value, "_fields") else type(value)(every)

@@ -131,8 +131,8 @@ class Static:
 
     def whole(self, address: Query) -> Query:
         """An address with the values that were left out of it."""
-        given = {name for name, _ in address}
-        return address + tuple(pair for pair in self.usual.items() if pair[0] not in given)
+        names = {name for name, _ in address}
+        return address + tuple(pair for pair in self.usual.items() if pair[0] not in names)
 
     def at(self, published: Published, address: Query) -> Spec:
         """The spec of an address, which is of the published encoders if it names none."""

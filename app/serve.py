@@ -178,7 +178,7 @@ def _stay(workspace: Workspace, pages: gr.Blocks, browser: Browser | None, *, fl
         if browser is not None:
             from theodolite.app.desktop import window
 
-            shown = beside.enter_context(window.open_window(browser, pages.local_url))
+            desktop_window = beside.enter_context(window.open_window(browser, pages.local_url))
         if not workspace.demo:
             folder, data = workspace.store.folder, workspace.catalog.root
             beside.enter_context(Supervisor(folder, data, fleet=fleet))
@@ -188,7 +188,7 @@ def _stay(workspace: Workspace, pages: gr.Blocks, browser: Browser | None, *, fl
             pages.block_thread()
         else:
             with contextlib.suppress(KeyboardInterrupt):
-                window.stay(shown, workspace, pages.local_url)
+                window.stay(desktop_window, workspace, pages.local_url)
 
 
 def _summary(workspace: Workspace) -> str:

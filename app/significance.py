@@ -181,14 +181,14 @@ def ranking(names: Sequence[str], tests: Mapping[str, TaskTests]) -> Ranking:
     common = tuple(task for task, letters in groups.items() if letters.keys() >= set(names))
     if not common:
         return Ranking(groups)
-    drawn = {name: [tests[task].resampled[name] for task in common] for name in names}
-    ranks = rank_intervals(drawn, over_tasks=False)
+    resampled = {name: [tests[task].resampled[name] for task in common] for name in names}
+    ranks = rank_intervals(resampled, over_tasks=False)
     if len(common) == 1:
-        return Ranking(groups, drawn, common, groups[common[0]], {}, ranks)
-    base, *others = suites = [*drawn.values()]
+        return Ranking(groups, resampled, common, groups[common[0]], {}, ranks)
+    base, *others = suites = [*resampled.values()]
     apart = dict(zip(names[1:], significance.differences(others, base), strict=True))
     means = [float(np.mean([part.statistic for part in mine])) for mine in suites]
-    return Ranking(groups, drawn, common, letters(names, means, pairwise(suites)), apart, ranks)
+    return Ranking(groups, resampled, common, letters(names, means, pairwise(suites)), apart, ranks)
 
 
 def differences(

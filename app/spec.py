@@ -144,8 +144,8 @@ class Parameter:
             if value is None:
                 raise UserError(f"{self.field.label} is missing.", self.meaning)
         if self.many:
-            given = [value] if isinstance(value, str) or not isinstance(value, Iterable) else value
-            return tuple(dict.fromkeys(self._one(item) for item in given))
+            values = [value] if isinstance(value, str) or not isinstance(value, Iterable) else value
+            return tuple(dict.fromkeys(self._one(item) for item in values))
         return self._one(value)
 
     def _one(self, value: Any) -> Any:
@@ -261,40 +261,40 @@ def read_query(spec: type[S], pairs: Iterable[tuple[str, str]]) -> S:
         spec: its class.
         pairs: names and values, in order.
     """
-    given: dict[str, list[str]] = {}
+    texts: dict[str, list[str]] = {}
     for name, value in pairs:
-        given.setdefault(name, []).append(value)
+        texts.setdefault(name, []).append(value)
     values: dict[str, Any] = {}
     for one in parameters(spec):
-        if one.key in given:
-            first = given[one.key][0]
-            text: Any = given[one.key] if one.many else first
+        if one.key in texts:
+            first = texts[one.key][0]
+            text: Any = texts[one.key] if one.many else first
             values[one.name] = first in ("True", "true", "1") if one.type is bool else text
     return spec(**values)
 
 
 def query(spec: Spec) -> dict[str, str | Sequence[str]]:
     """The values of a spec that are not their defaults, by their names in an address."""
-    given = {}
+    values = {}
     for parameter in parameters(type(spec)):
         value = getattr(spec, parameter.name)
         if value != parameter.default:
-            given[parameter.key] = value if parameter.many else parameter.text(value)
-    return given
+            values[parameter.key] = value if parameter.many else parameter.text(value)
+    return values
 
 
 def words(spec: Spec) -> list[str]:
     """The values of a spec that are not their defaults, as arguments and options of a command."""
-    said: list[str] = []
+    parts: list[str] = []
     for parameter in parameters(type(spec)):
         value = getattr(spec, parameter.name)
         if value == parameter.default:
             continue
         each = value if parameter.many else [value]
         if parameter.is_argument:
-            said += map(str, each)
+            parts += map(str, each)
         elif parameter.type is bool:
-            said.append(parameter.flags[0])
+            parts.append(parameter.flags[0])
         else:
-            said += [word for one in each for word in (parameter.flags[0], parameter.text(one))]
-    return said
+            parts += [word for one in each for word in (parameter.flags[0], parameter.text(one))]
+    return parts

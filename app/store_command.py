@@ -77,13 +77,13 @@ def clean_store(
     """
     from theodolite.store import forget
 
-    opened = workspace.store
+    store = workspace.store
     runs = results = 0
     if runs_older_than is not None:
-        runs = forget.runs_older(opened, runs_older_than)
+        runs = forget.runs_older(store, runs_older_than)
     if results_older_than is not None:
-        results = forget.results_older(opened, results_older_than)
-    freed = clean(opened)
+        results = forget.results_older(store, results_older_than)
+    freed = clean(store)
     text = f"{formats.size(freed)} reclaimed."
     if runs or results:
         gone = f"{formats.plural(runs, 'run')} and {formats.plural(results, 'result')}"

@@ -44,10 +44,10 @@ def known(workspace: Workspace) -> Suites | None:
     key = _key()
     if version() and key not in _HELD and (row := workspace.store.derived.get(key)):
         facts = row["info"]
-        listed = (
+        infos = (
             SuiteInfo(**one | {"languages": tuple(one["languages"])}) for one in facts["listed"]
         )
-        _HELD[key] = Suites(tuple(listed), facts["tasks"], facts["types"])
+        _HELD[key] = Suites(tuple(infos), facts["tasks"], facts["types"])
     return _HELD.get(key)
 
 
@@ -55,9 +55,9 @@ def look_up(workspace: Workspace) -> Suites:
     """The suites of the installed version, read from mteb if needed, which takes seconds."""
     every = known(workspace)
     if every is None:
-        listed = tuple(suites.suites())
-        tasks = {one.name: tuple(suites.tasks_of(one.name)) for one in listed}
-        every = _HELD[_key()] = Suites(listed, tasks, suites.types())
+        infos = tuple(suites.suites())
+        tasks = {one.name: tuple(suites.tasks_of(one.name)) for one in infos}
+        every = _HELD[_key()] = Suites(infos, tasks, suites.types())
         if not workspace.demo:
             workspace.store.derived.put(_key(), KIND, asdict(every))
     return every
@@ -65,9 +65,9 @@ def look_up(workspace: Workspace) -> Suites:
 
 def members(workspace: Workspace, name: str) -> Sequence[str]:
     """The tasks of a suite, in its order."""
-    held = known(workspace)
-    if held and name in held.tasks:
-        return held.tasks[name]
+    known_suites = known(workspace)
+    if known_suites and name in known_suites.tasks:
+        return known_suites.tasks[name]
 
     return suites.tasks_of(name)
 

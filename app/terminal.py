@@ -263,12 +263,12 @@ def plain_errors(command: Callable[P, R]) -> Callable[P, R]:
             log.exception("%s failed", command.__name__)
             if isinstance(error, FileNotFoundError | PermissionError) and error.filename:
                 message = f"{error.filename} cannot be opened ({error.strerror})."
-                shown = UserError(message, "Check its path and its permissions.", code="no-file")
+                problem = UserError(message, "Check its path and its permissions.", code="no-file")
             else:
                 text = f"{type(error).__name__}: {error}".splitlines()[0]
                 message = f"An internal error occurred ({text})."
-                shown = UserError(message, f"{file} has the details.", code="failed")
-            raise _report_error(shown, as_json) from error
+                problem = UserError(message, f"{file} has the details.", code="failed")
+            raise _report_error(problem, as_json) from error
 
     return run
 
@@ -276,8 +276,8 @@ def plain_errors(command: Callable[P, R]) -> Callable[P, R]:
 def verb(command: Callable[..., R]) -> Callable[..., R]:
     """Make a command of a function that takes a workspace, with --store and --data in its place."""
     opened = takes("workspace", open_workspace)(command)
-    given = inspect.signature(opened).parameters.values()
-    ordered = sorted(given, key=lambda one: one.name in ("store", "data", "as_json"))
+    signature = inspect.signature(opened).parameters.values()
+    ordered = sorted(signature, key=lambda one: one.name in ("store", "data", "as_json"))
     opened.__signature__ = inspect.Signature(ordered)  # type: ignore[attr-defined]
     return plain_errors(opened)
 
@@ -452,8 +452,8 @@ def takes(
 
         @wraps(command)
         def run(**given: Any) -> R:
-            made = make(**{option.name: given.pop(option.name) for option in options})
-            return command(**given, **{name: made})
+            value = make(**{option.name: given.pop(option.name) for option in options})
+            return command(**given, **{name: value})
 
         every = [
             one.replace(kind=one.KEYWORD_ONLY)
@@ -476,8 +476,8 @@ def _report_error(error: UserError | StoreError, as_json: bool) -> typer.Exit:
     placed = error if isinstance(error, PlacedError) else None
     if as_json:
         where = {"text": placed.text, "place": placed.place} if placed else {}
-        shown = {"error": error.message, "hint": error.hint, "code": error.code}
-        emit_json(shown | where)
+        facts = {"error": error.message, "hint": error.hint, "code": error.code}
+        emit_json(facts | where)
     to_stderr.print(Text.assemble(("error: ", "bold red"), _harmless(labelled(error.message))))
     if placed:
         before, at, behind = (_harmless(part) for part in placed.marked())

@@ -49,17 +49,17 @@ class TypedApart:
             return rows, known
         vectors = np.empty((len(keys), dim), np.float32)
         vectors[rows] = known
-        here, held = self._memory.get(fingerprint, [keys[i] for i in rest.tolist()], dim)
-        vectors[rest[here]] = held
+        here, stored = self._memory.get(fingerprint, [keys[i] for i in rest.tolist()], dim)
+        vectors[rest[here]] = stored
         rows[rest[here]] = True
         return rows, vectors[rows]
 
     def put(self, fingerprint: str, keys: Sequence[bytes], vectors: np.ndarray) -> None:
         """See `VectorCache.put`."""
         typed = self._in_memory(keys)
-        for cache, chosen in ((self._memory, typed), (self._disk, ~typed)):
-            if chosen.any():
-                cache.put(fingerprint, list(compress(keys, chosen)), vectors[chosen])
+        for cache, mask in ((self._memory, typed), (self._disk, ~typed)):
+            if mask.any():
+                cache.put(fingerprint, list(compress(keys, mask)), vectors[mask])
 
     def _in_memory(self, keys: Sequence[bytes]) -> np.ndarray:
         """Which of the keys are kept in memory, bool (n,)."""

@@ -134,7 +134,7 @@ def first_painted(demo: gr.Blocks, *, visitors: bool) -> str:
     kinds = {block.get_block_name() for block in demo.blocks.values()}
     later = [f"assets/{name}" for name in template.component_files(kinds)]
     later += [PLOTLY_JS, *(f"{modules.BASE}/{name}" for name in early)]
-    drawn = {
+    pages = {
         "rail": frame.rail(RAIL, publish=not visitors),
         "titles": titles,
         "early": dict.fromkeys(("map", "spaces"), early),
@@ -145,7 +145,7 @@ def first_painted(demo: gr.Blocks, *, visitors: bool) -> str:
     }
     return (
         f"<style>{theme.frame_css()}</style>"
-        f"{formats.json_script('t-frame', drawn)}"
+        f"{formats.json_script('t-frame', pages)}"
         f"<script>{theme.script()}</script>"
     )
 

@@ -92,21 +92,21 @@ def encode_missing(
     models = list(sources(workspace.bound(encoder, dataset)))
     yield f"Looking for what {encoder} has encoded of {dataset}", None, None
     for model in models:
-        lacking = uncached(model, sentences)
-        what = f"Encoding {formats.plural(len(lacking), 'sentence')} of {dataset} with {model.name}"
-        if lacking:
+        missing = uncached(model, sentences)
+        what = f"Encoding {formats.plural(len(missing), 'sentence')} of {dataset} with {model.name}"
+        if missing:
             yield what, None, None
         began = time.monotonic()
-        for start in range(0, len(lacking), PART):
-            model.encode(lacking[start : start + PART])
-            done = min(start + PART, len(lacking))
+        for start in range(0, len(missing), PART):
+            model.encode(missing[start : start + PART])
+            done = min(start + PART, len(missing))
             if not start:  # the first part also loaded the weights: leave it out of the estimate
                 began = time.monotonic()
                 continue
-            left = (time.monotonic() - began) * (len(lacking) - done) / (done - PART)
+            left = (time.monotonic() - began) * (len(missing) - done) / (done - PART)
             if left > patience:
                 raise TooSlow(encoder, left)
-            yield what, done / len(lacking), left
+            yield what, done / len(missing), left
 
 
 def known(encoder: Encoder, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
@@ -114,9 +114,9 @@ def known(encoder: Encoder, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarra
     if isinstance(encoder, CachedEncoder):
         keys = [sentence_key(text) for text in texts]
         return encoder.cache.get(encoder.fingerprint, keys, encoder.dim)
-    lacking = set().union(*(uncached(source, texts) for source in sources(encoder)))
-    there = np.array([text not in lacking for text in texts], bool)
-    return there, encoder.encode([text for text in texts if text not in lacking])
+    missing = set().union(*(uncached(source, texts) for source in sources(encoder)))
+    there = np.array([text not in missing for text in texts], bool)
+    return there, encoder.encode([text for text in texts if text not in missing])
 
 
 def sources(encoder: Encoder | Ranker) -> Iterator[CachedEncoder]:
@@ -130,13 +130,13 @@ def sources(encoder: Encoder | Ranker) -> Iterator[CachedEncoder]:
 def uncached(source: CachedEncoder, sentences: Sequence[str]) -> list[str]:
     """The distinct sentences that a model still has to encode, in order."""
     unique = list(dict.fromkeys(sentences))
-    lacking: list[str] = []
+    missing: list[str] = []
     for start in range(0, len(unique), BLOCK):  # the cache returns vectors too: not all at once
         part = unique[start : start + BLOCK]
         keys = [sentence_key(sentence) for sentence in part]
         rows, _ = source.cache.get(source.fingerprint, keys, source.dim)
-        lacking += [s for s, there in zip(part, rows, strict=True) if not there]
-    return lacking
+        missing += [s for s, there in zip(part, rows, strict=True) if not there]
+    return missing
 
 
 def missing(workspace: Workspace, spec: str, collection: str) -> int:

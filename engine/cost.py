@@ -70,8 +70,8 @@ class NoCache:
 
 def sentences(length: int, number: int, seed: int) -> list[str]:
     """Return `number` random texts of `length` common words each."""
-    drawn = np.random.default_rng(seed).integers(0, len(_WORDS), (number, length))
-    return [" ".join(_WORDS[word] for word in row) for row in drawn.tolist()]
+    words = np.random.default_rng(seed).integers(0, len(_WORDS), (number, length))
+    return [" ".join(_WORDS[word] for word in row) for row in words.tolist()]
 
 
 def measure(spec: str, send_texts: Sequence[str] = ()) -> dict[str, Any]:

@@ -205,7 +205,7 @@ class Decoder:
             return beam(model, points, longest, width=beams, words=words)
         if method == "sample":
             many = points.repeat_interleave(beams, 0)
-            drawn = sample(
+            samples = sample(
                 model,
                 many,
                 longest,
@@ -214,7 +214,7 @@ class Decoder:
                 generator=generator,
                 words=words,
             )
-            return [drawn[i : i + beams] for i in range(0, len(drawn), beams)]
+            return [samples[i : i + beams] for i in range(0, len(samples), beams)]
         return [reference_beam(model, point, longest=longest) for point in points]
 
     def _rank(

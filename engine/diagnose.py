@@ -99,12 +99,12 @@ def diagnose(
         )
     else:
         notes.append("No training sentences were given: how near they come is not known.")
-    given: dict[System, _Given] = {}
+    by_system: dict[System, _Given] = {}
     for system in (system for system in SYSTEMS if system in back):
-        given[system] = _measure(references, back[system], near[system], words)
-        tell(0.7 + 0.1 * len(given))
+        by_system[system] = _measure(references, back[system], near[system], words)
+        tell(0.7 + 0.1 * len(by_system))
     mover = f"mover-{words.name}" if words else ""
-    rows = _figure_rows(given, mover, seed)
+    rows = _figure_rows(by_system, mover, seed)
     notes += _notes(decoder, encoder, references, known, decoded, rows)
     tell(1.0)
     return Diagnosis(
@@ -121,7 +121,7 @@ def diagnose(
         notes=tuple(notes),
         seed=seed,
         seconds=time.perf_counter() - began,
-        examples=given["decoder"].values,
+        examples=by_system["decoder"].values,
     )
 
 
@@ -251,9 +251,9 @@ def _samples(
     seed: int,
 ) -> tuple[DecodedSample, ...]:
     """Draw sentences at random, in their original order."""
-    chosen = np.sort(np.random.default_rng(seed).permutation(len(references))[:SAMPLES])
+    picked = np.sort(np.random.default_rng(seed).permutation(len(references))[:SAMPLES])
     samples = []
-    for row in chosen.tolist():
+    for row in picked.tolist():
         one = decoded[row]
         sample = DecodedSample(references[row], one.sentence, float(one.cosine or 0.0), one.cut)
         if nearest is not None and near is not None:
@@ -275,9 +275,9 @@ def _notes(
     trained_for = decoder.facts.get("fingerprint")
     if trained_for and trained_for != encoder.fingerprint:
         notes.append("The decoder was trained for another version of this encoder.")
-    if learned := len(set(references) & {sentence.strip() for sentence in known}):
+    if known_count := len(set(references) & {sentence.strip() for sentence in known}):
         notes.append(
-            f"{learned:,} of {len(references):,} sentences are among those it learned from."
+            f"{known_count:,} of {len(references):,} sentences are among those it learned from."
         )
     if cut := sum(one.cut for one in decoded):
         notes.append(

@@ -73,8 +73,8 @@ class PlacedError(UserError):
         self.length = length
 
     def __reduce__(self) -> tuple[Any, ...]:
-        given = (self.message, self.hint, self.text, self.place, self.length)
-        return type(self), given, {"code": self.code}
+        arguments = (self.message, self.hint, self.text, self.place, self.length)
+        return type(self), arguments, {"code": self.code}
 
     def marked(self) -> tuple[str, str, str]:
         """Return the text before, at and after the error, unprintable characters replaced."""

@@ -85,11 +85,10 @@ def evaluate(
     protocols.check_seed(seed)
     catalog = Catalog.of(data)
     names = registry.expand(tasks, catalog, protocol)
-    chosen = None if protocol is None else protocols.get(protocol)
+    rules = None if protocol is None else protocols.get(protocol)
     encoder = with_progress(encoder)
     return (
-        _one(encoder, registry.get(name, catalog), chosen, seed, catalog, progress)
-        for name in names
+        _one(encoder, registry.get(name, catalog), rules, seed, catalog, progress) for name in names
     )
 
 

@@ -49,5 +49,5 @@ def names_in(*texts: str) -> tuple[str, ...]:
 
 
 def _shown(given: object) -> str:
-    shown = " ".join(repr(given).split())
-    return f"{shown if len(shown) <= 40 else f'{shown[:39]}…'} ({type(given).__name__})"
+    text = " ".join(repr(given).split())
+    return f"{text if len(text) <= 40 else f'{text[:39]}…'} ({type(given).__name__})"

@@ -119,8 +119,8 @@ def explain_failure(
     for sign, (code, message, hint) in _ERRORS.items():
         if re.search(sign, signs):
             place = f"https://huggingface.co/{page}"
-            given = {"what": what, "page": place, "revision": revision}
-            return UserError(message.format(**given), hint.format(**given), code=code)
+            facts = {"what": what, "page": place, "revision": revision}
+            return UserError(message.format(**facts), hint.format(**facts), code=code)
     return None
 
 

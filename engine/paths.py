@@ -13,6 +13,6 @@ def expand(text: str) -> Path:
     would raise.
     """
     if "\0" in text:
-        shown = text.replace("\0", "\\0")
-        raise UserError(f"'{shown}' is not a path.", "A path has no NUL character.")
+        printable = text.replace("\0", "\\0")
+        raise UserError(f"'{printable}' is not a path.", "A path has no NUL character.")
     return Path(os.path.expanduser(text))  # noqa: PTH111 - see above

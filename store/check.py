@@ -122,12 +122,12 @@ def _forget_lost(store: Store) -> None:
 
 def orphans(store: Store, grace: float = GRACE) -> Iterator[Path]:
     """Files of the store that no row names, older than `grace` seconds; temporary ones included."""
-    named = {f"{folder}/{file}" for folder, file, *_ in _files_of_rows(store)}
-    named |= {f"logs/{run_id}.log" for run_id in store.runs.ids()}
+    known = {f"{folder}/{file}" for folder, file, *_ in _files_of_rows(store)}
+    known |= {f"logs/{run_id}.log" for run_id in store.runs.ids()}
     latest = time.time() - grace
     for folder in ("logs", *(folder for folder, *_ in _FILES)):
         for path in sorted((store.folder / folder).glob("*")):
-            unnamed = f"{folder}/{path.name}" not in named
+            unnamed = f"{folder}/{path.name}" not in known
             if unnamed and path.is_file() and path.stat().st_mtime <= latest:
                 yield path
 

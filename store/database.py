@@ -219,9 +219,9 @@ class Filed(Table):
 
 def where(**columns: Iterable[Any] | None) -> tuple[str, list[str]]:
     """The condition that each column is among its values, or anything for None; its parameters."""
-    given = {column: list(values) for column, values in columns.items() if values is not None}
-    tests = [f"{column} IN (SELECT value FROM json_each(?))" for column in given]
-    return " AND ".join(tests) or "1", [to_json(values) for values in given.values()]
+    present = {column: list(values) for column, values in columns.items() if values is not None}
+    tests = [f"{column} IN (SELECT value FROM json_each(?))" for column in present]
+    return " AND ".join(tests) or "1", [to_json(values) for values in present.values()]
 
 
 def _identity(path: str) -> tuple[int, int] | None:

@@ -120,9 +120,9 @@ class Derived(Filed):
         return [DerivedRow(**row) for row in whole]  # type: ignore[typeddict-item]
 
     def _write(self, array: np.ndarray) -> str:
-        held = io.BytesIO()
-        np.save(held, np.ascontiguousarray(array), allow_pickle=False)
-        return write_once(self.folder, [held.getvalue()], ".npy")[0]
+        buffer = io.BytesIO()
+        np.save(buffer, np.ascontiguousarray(array), allow_pickle=False)
+        return write_once(self.folder, [buffer.getvalue()], ".npy")[0]
 
 
 def array(row: DerivedRow, name: str) -> np.ndarray:

@@ -133,9 +133,9 @@ class Judgements(Table):
 
     def second_marks(self, keys: Sequence[str]) -> dict[str, tuple[int, int | None]]:
         """Key -> (id, mark) of the answered keys; ids grow with every answer."""
-        condition, given = where(key=keys)
+        condition, parameters = where(key=keys)
         rows = self._database.rows(
             f"SELECT key, id, mark FROM second_marks WHERE {condition}",
-            given,
+            parameters,
         )
         return {row["key"]: (row["id"], row["mark"]) for row in rows}

@@ -79,8 +79,8 @@ class Encoders(Table):
             [name, to_json(info or {}), time.time()],
         )
         # Removed by another process just now: return what was given.
-        given: EncoderRow = {"name": name, "info": dict(info or {}), "added": time.time()}
-        return self.get(name) or given
+        row: EncoderRow = {"name": name, "info": dict(info or {}), "added": time.time()}
+        return self.get(name) or row
 
     def get(self, name: str) -> EncoderRow | None:
         """The encoder of that name, or None."""
@@ -133,14 +133,14 @@ class Encoders(Table):
             if before := self.labels().get(encoder):
                 Settings(self._database).set(_FORMER, self.former() | {before: encoder})
             connection.execute("DELETE FROM labels WHERE encoder = ?", [encoder])
-            taken = {name for (name,) in connection.execute("SELECT name FROM labels")}
-            if name in taken and not numbered:
+            used = {name for (name,) in connection.execute("SELECT name FROM labels")}
+            if name in used and not numbered:
                 raise StoreError(
                     f"There is an encoder named {name!r} already.",
                     "Choose another name, or rename that one first.",
                     code="conflict",
                 )
-            connection.execute("INSERT INTO labels VALUES (?, ?)", [_free(name, taken), encoder])
+            connection.execute("INSERT INTO labels VALUES (?, ?)", [_free(name, used), encoder])
 
 
 class Decoders(Filed):

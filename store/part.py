@@ -43,9 +43,9 @@ def copy_results(
                 values = [written.lastrowid, *list(score.values())[1:]]
                 marks = ", ".join("?" * len(values))
                 connection.execute(f"INSERT INTO scores VALUES ({marks})", values)
-            held = row["examples"] and source.results.folder / row["examples"]
-            if held and held.is_file():
-                shutil.copyfile(held, files / row["examples"])
+            path = row["examples"] and source.results.folder / row["examples"]
+            if path and path.is_file():
+                shutil.copyfile(path, files / row["examples"])
 
 
 def ship(store: Store, folder: Path) -> None:

@@ -126,9 +126,9 @@ class Results(Filed):
         Only those of the given values; with `all_versions` every result, not only the one that
         counts.
         """
-        condition, given = where(encoder=encoders, task=tasks, protocol=protocols, seed=seeds)
+        condition, parameters = where(encoder=encoders, task=tasks, protocol=protocols, seed=seeds)
         sql = f"SELECT {_LISTED} FROM results WHERE {condition} ORDER BY id"
-        rows = [_read(row) for row in self._database.rows(sql, given)]
+        rows = [_read(row) for row in self._database.rows(sql, parameters)]
         return rows if all_versions else _that_count(rows)
 
     def scores(self, result_id: int) -> list[dict[str, Any]]:
@@ -142,15 +142,15 @@ class Results(Filed):
 
         Unknown ids are absent. For one result see `by_id` and `scores`.
         """
-        condition, given = where(id=result_ids)
+        condition, parameters = where(id=result_ids)
         sql = f"SELECT id, details FROM results WHERE {condition}"
-        rows = self._database.rows(sql, given)
+        rows = self._database.rows(sql, parameters)
         full = {row["id"]: {"details": row["details"], "scores": []} for row in rows}
-        condition, given = where(result=full)
+        condition, parameters = where(result=full)
         for row in self._database.rows(
             "SELECT result, split, aggregation, metric, score, n, main, unit FROM scores"
             f" WHERE {condition} ORDER BY result, position",
-            given,
+            parameters,
         ):
             row["main"] = bool(row["main"])
             row["score"] = _or_nan(row["score"])
@@ -176,9 +176,9 @@ class Results(Filed):
 
         For one result see `by_id` and `examples`.
         """
-        condition, given = where(id=result_ids)
+        condition, parameters = where(id=result_ids)
         sql = f"SELECT id, details, examples FROM results WHERE {condition} ORDER BY id"
-        for row in self._database.rows(sql, given):
+        for row in self._database.rows(sql, parameters):
             name, arrays = row["examples"], None
             with contextlib.suppress(Exception):  # as in `examples`
                 arrays = {} if name is None else arrays_of((self.folder / name).read_bytes())
@@ -228,18 +228,20 @@ class Results(Filed):
 
     def sizes(self, rows: Iterable[Mapping[str, Any]]) -> dict[int, int]:
         """Bytes of the per-example values of some rows, by id."""
-        named = [(row["id"], self.folder / (row["examples"] or "none")) for row in rows]
-        return {number: path.stat().st_size if path.is_file() else 0 for number, path in named}
+        files = [(row["id"], self.folder / (row["examples"] or "none")) for row in rows]
+        return {number: path.stat().st_size if path.is_file() else 0 for number, path in files}
 
     def remove(self, result_ids: Sequence[int]) -> int:
         """Forget results, with their per-example values unless shared; return how many."""
         with self._database.write() as connection:
-            condition, given = where(id=result_ids)
+            condition, parameters = where(id=result_ids)
             files = connection.execute(
                 f"SELECT DISTINCT examples FROM results WHERE {condition}",
-                given,
+                parameters,
             ).fetchall()
-            count = connection.execute(f"DELETE FROM results WHERE {condition}", given).rowcount
+            count = connection.execute(
+                f"DELETE FROM results WHERE {condition}", parameters
+            ).rowcount
             for (file,) in files:
                 used = connection.execute("SELECT 1 FROM results WHERE examples = ?", [file])
                 if file and used.fetchone() is None:
@@ -305,23 +307,25 @@ class Published(Table):
         self, *, models: Sequence[str] | None = None, tasks: Sequence[str] | None = None
     ) -> list[dict[str, Any]]:
         """Main scores and facts, by model, revision and task."""
-        condition, given = where(model=models, task=tasks)
+        condition, parameters = where(model=models, task=tasks)
         return self._database.rows(
             f"SELECT id, {', '.join(_PUBLISHED[:-1])} FROM published WHERE {condition}"
             " ORDER BY model, revision, task, version",
-            given,
+            parameters,
         )
 
     def scores(self, result_ids: Sequence[int]) -> dict[int, list[dict[str, Any]]]:
         """Every number of some results, by id; unknown ids are absent."""
-        condition, given = where(id=result_ids)
-        rows = self._database.rows(f"SELECT id, scores FROM published WHERE {condition}", given)
+        condition, parameters = where(id=result_ids)
+        rows = self._database.rows(
+            f"SELECT id, scores FROM published WHERE {condition}", parameters
+        )
         return {row["id"]: row["scores"] for row in rows}
 
     def remove(self, result_ids: Sequence[int]) -> int:
         """Forget results; return how many."""
-        condition, given = where(id=result_ids)
-        return self._database.change(f"DELETE FROM published WHERE {condition}", given)
+        condition, parameters = where(id=result_ids)
+        return self._database.change(f"DELETE FROM published WHERE {condition}", parameters)
 
     def forget(self, models: Iterable[tuple[str, str]]) -> int:
         """Forget all results of some (model, revision) pairs; return how many."""
@@ -387,14 +391,14 @@ def _read(row: dict[str, Any]) -> dict[str, Any]:
 
 def _that_count(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The last row of each question; failures to read count only where there is nothing else."""
-    chosen: dict[tuple[Any, ...], dict[str, Any]] = {}
+    newest: dict[tuple[Any, ...], dict[str, Any]] = {}
     for row in rows:  # oldest first
         question = (row["encoder"], row["task"], row["protocol"], row["seed"])
         unread = row["error"] is not None and not (row["fingerprint"] and row["data_hash"])
-        if not unread or question not in chosen:
-            chosen.pop(question, None)  # keep the order by id
-            chosen[question] = row
-    return list(chosen.values())
+        if not unread or question not in newest:
+            newest.pop(question, None)  # keep the order by id
+            newest[question] = row
+    return list(newest.values())
 
 
 def arrays_of(data: bytes) -> dict[str, np.ndarray]:

@@ -101,9 +101,9 @@ class Runs(Table):
         kinds: Sequence[str] | None = None,
     ) -> list[RunRow]:
         """The newest runs first, only those in `states` and of `kinds` when given."""
-        condition, given = where(state=states, kind=kinds)
+        condition, parameters = where(state=states, kind=kinds)
         newest = f"WHERE {condition} ORDER BY created DESC, rowid DESC LIMIT ?"
-        return self._rows(newest, *given, limit)
+        return self._rows(newest, *parameters, limit)
 
     def units(self, run_id: str) -> builtins.list[UnitRow]:
         """The units of a run in order; none until a worker has taken it up."""
@@ -436,10 +436,10 @@ class Events(Table):
 
     def sizes(self, run_id: str | None = None) -> dict[str, int]:
         """Approximate bytes of the events of each run, or of one run if given."""
-        only, given = ("", []) if run_id is None else ("WHERE run = ?", [run_id])
+        only, parameters = ("", []) if run_id is None else ("WHERE run = ?", [run_id])
         rows = self._database.rows(
             f"SELECT run, sum(length(data) + {_ROW}) AS size FROM events {only} GROUP BY run",
-            given,
+            parameters,
         )
         return {row["run"]: int(row["size"]) for row in rows}
 

@@ -149,19 +149,19 @@ class Matrix:
         """As `VectorStore.get`."""
         with self._lock:
             self._catch_up()
-            wanted = _key_array(keys)
-            return self._look_up(wanted)
+            targets = _key_array(keys)
+            return self._look_up(targets)
 
     def put(self, keys: Sequence[bytes], rows: np.ndarray) -> None:
         """As `VectorStore.put`."""
-        wanted = _key_array(keys)
+        entries = _key_array(keys)
         with self._lock:
             self._rows_file.parent.mkdir(parents=True, exist_ok=True)
             with self._file_lock:
                 self._catch_up()
-                is_stored, _ = self._look_up(wanted)
+                is_stored, _ = self._look_up(entries)
                 if not is_stored.all():
-                    self._append(wanted[~is_stored], rows[~is_stored])
+                    self._append(entries[~is_stored], rows[~is_stored])
 
     def damaged(self) -> tuple[int, int]:
         """(rows, how many fail their checksum), read from the disk."""

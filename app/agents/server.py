@@ -25,14 +25,14 @@ ABOUT = (
 
 def server(tools: Tools) -> MCPServer[Any]:
     """Make the server; `run("stdio")` serves until its client disconnects."""
-    made: MCPServer[Any] = MCPServer(
+    mcp_server: MCPServer[Any] = MCPServer(
         "theodolite", instructions=ABOUT, version=version("theodolite"), log_level="WARNING"
     )
     # A misspelt argument is refused: left out in silence, it would change what was asked.
     ArgModelBase.model_config["extra"] = "forbid"
     every = {name: (getattr(tools, name), name == "evaluate") for name in NAMES}
-    asked = {name: load(place) for name, place in questions().items()}
-    every |= {name: (tools.ask(one), False) for name, one in asked.items()}
+    specs = {name: load(place) for name, place in questions().items()}
+    every |= {name: (tools.ask(one), False) for name, one in specs.items()}
     for name, (tool, changes) in every.items():
         hints = ToolAnnotations(
             read_only_hint=not changes,
@@ -40,8 +40,8 @@ def server(tools: Tools) -> MCPServer[Any]:
             idempotent_hint=True,
             open_world_hint=False,
         )
-        made.add_tool(_in_sentences(tool), name=name, annotations=hints)
-    return made
+        mcp_server.add_tool(_in_sentences(tool), name=name, annotations=hints)
+    return mcp_server
 
 
 def _in_sentences(tool: Callable[..., Any]) -> Callable[..., Any]:

@@ -134,7 +134,7 @@ class Tools:
 
         What takes long is left to a run that the user starts; what is short leaves no run.
         """
-        asked = [one for one in parameters(question.spec) if one.field.for_agents]
+        offered = [one for one in parameters(question.spec) if one.field.for_agents]
 
         def do(job: Job) -> bool:
             if not job.is_short(self._workspace):
@@ -148,14 +148,14 @@ class Tools:
         def tool(**values: Any) -> Found:
             checked = {
                 parameter.name: self._check(question, parameter, values[parameter.name])
-                for parameter in asked
+                for parameter in offered
                 if values.get(parameter.name) is not None
             }
             answer = question.last(self._workspace, question.spec(**checked), do)
             return [answer.rows(), answer.warnings()]
 
         tool.__name__, tool.__doc__ = question.function, question.about
-        tool.__signature__ = inspect.Signature(list(map(_keyword, asked)))  # type: ignore[attr-defined]
+        tool.__signature__ = inspect.Signature(list(map(_keyword, offered)))  # type: ignore[attr-defined]
         columns = question.answer_type.columns
         return _with_schema(question.name.capitalize(), columns, warnings=list[str])(tool)
 

@@ -20,7 +20,7 @@ def folder(label: str, into: str, endings: Sequence[str], **kwargs: Any) -> gr.H
         endings: endings of the files to include, such as `.json`.
         **kwargs: arguments of `gr.HTML`: `elem_id`, …
     """
-    wanted = "|".join(ending.replace(".", r"\.") for ending in endings)
+    pattern = "|".join(ending.replace(".", r"\.") for ending in endings)
     return gr.HTML(
         "",
         html_template="",
@@ -28,6 +28,6 @@ def folder(label: str, into: str, endings: Sequence[str], **kwargs: Any) -> gr.H
         apply_default_css=False,
         words=label,
         into=f"#{into}",
-        wanted=f"(?:{wanted})$",
+        wanted=f"(?:{pattern})$",
         **kwargs,
     )

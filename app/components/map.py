@@ -70,10 +70,10 @@ class Facts:
 
     def label(self, key: str, name: str, labels: Sequence[str], numbers: np.ndarray) -> None:
         """Add a column of labels; those beyond the 65,534th are merged into `other`."""
-        kept = list(labels)
-        if len(kept) > MAX_LABELS:
-            kept = [*kept[:MAX_LABELS], "other"]
-        self.columns.append(MapColumn(key, name, "label", tuple(kept)))
+        names = list(labels)
+        if len(names) > MAX_LABELS:
+            names = [*names[:MAX_LABELS], "other"]
+        self.columns.append(MapColumn(key, name, "label", tuple(names)))
         self.arrays[key] = numbers.clip(max=MAX_LABELS).astype("uint16")
 
     def number(self, key: str, name: str, values: np.ndarray) -> None:
@@ -195,5 +195,5 @@ def _mark(
     others[others.all(axis=1), -1] = False  # coincident points displaced the point itself
     # A pair of points is encoded as one number, so one call intersects all the lists.
     own = np.arange(n)[:, None] * n
-    kept = np.isin(own + ids, own + near[others].reshape(ids.shape))
-    return (2 * ids + kept).astype("<u4"), np.asarray(cosines, "<f4")
+    valid = np.isin(own + ids, own + near[others].reshape(ids.shape))
+    return (2 * ids + valid).astype("<u4"), np.asarray(cosines, "<f4")

@@ -69,14 +69,14 @@ def make_spaces(workspace: Workspace) -> None:
     first = MapSpec(ENCODERS[0], COLLECTION).make(workspace)
     pair = SpacesSpec(ENCODERS, COLLECTION).make(workspace)
     derived = workspace.store.derived
-    for made in (first, pair.first, pair.second):
-        row = derived.get(made.key)
+    for view in (first, pair.first, pair.second):
+        row = derived.get(view.key)
         assert row is not None  # noqa: S101 - it was stored above
-        ids, cosines = maps.nearest(workspace, made)
-        held = arrays(row)
-        held["nearest"] = ids.astype(np.uint16)
-        held["nearest_cosine"] = cosines.astype(np.float32)
-        derived.put(made.key, maps.KIND, row["info"], held)
+        ids, cosines = maps.nearest(workspace, view)
+        stored = arrays(row)
+        stored["nearest"] = ids.astype(np.uint16)
+        stored["nearest_cosine"] = cosines.astype(np.float32)
+        derived.put(view.key, maps.KIND, row["info"], stored)
     for row in derived.list(maps.KIND):
         if row["info"]["initial"] and "spaces" not in row["info"]:
             derived.remove(row["key"])
@@ -177,8 +177,8 @@ def make_sheet(workspace: Workspace) -> None:
     facts = {**sheet.make(workspace, job, nobody), "machine": "the machine it was made on"}
     made_with = {"encoders": job.encoders, "data": [choose.EXAMPLE]}
     shipped.keep(workspace, sheet.KIND, facts, choose.EXAMPLE, **made_with)
-    results, asked = workspace.store.results, SUITES["starter"]
-    results.remove([row["id"] for row in results.table() if row["task"] not in asked])
+    results, tasks = workspace.store.results, SUITES["starter"]
+    results.remove([row["id"] for row in results.table() if row["task"] not in tasks])
     for kind in (sheet.KIND, cost.KIND):
         for row in workspace.store.derived.list(kind):
             if "answer" not in row["info"]:

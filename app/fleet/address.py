@@ -42,8 +42,8 @@ class Address:
         from psycopg import ProgrammingError
         from psycopg.conninfo import conninfo_to_dict
 
-        given = (text or os.environ.get(VARIABLE) or "").strip()
-        if not given:
+        address = (text or os.environ.get(VARIABLE) or "").strip()
+        if not address:
             raise UserError(
                 "No fleet was named.",
                 f"Give --fleet, or set {VARIABLE}. {_WRITE_IT}",
@@ -51,10 +51,10 @@ class Address:
             )
         wrong = UserError("The fleet's address is not that of a Postgres database.", _WRITE_IT)
         try:
-            known = {name: str(value) for name, value in conninfo_to_dict(given).items()}
+            known = {name: str(value) for name, value in conninfo_to_dict(address).items()}
         except ProgrammingError as error:
             raise wrong from error
-        is_url = re.match("postgres(ql)?://[^#]*$", given)
+        is_url = re.match("postgres(ql)?://[^#]*$", address)
         if not is_url or not known.get("dbname") or re.search("[^0-9,]", known.get("port", "")):
             raise wrong
         for name in _UNSUPPORTED:
@@ -65,9 +65,9 @@ class Address:
                     code="unsupported",
                 )
         if all(map(_is_here, _hosts(known))) or known.get("sslmode") in ENCRYPTED:
-            return cls(given)
+            return cls(address)
         if "sslmode" not in known:
-            return cls(f"{given}{'&' if '?' in given else '?'}sslmode=require")
+            return cls(f"{address}{'&' if '?' in address else '?'}sslmode=require")
         raise UserError(
             "The fleet's address would reach another machine without TLS.",
             f"Use sslmode={' or '.join(ENCRYPTED)}, or leave it out.",
@@ -102,9 +102,9 @@ def _without_secret(parameter: re.Match[str]) -> str:
 
 def _hosts(known: dict[str, str]) -> list[str]:
     """Every host that libpq may connect to; by default from its own variables, else a socket."""
-    named = [known[name] for name in ("host", "hostaddr") if known.get(name)]
-    named = named or [os.environ.get(name, "") for name in ("PGHOST", "PGHOSTADDR")]
-    return [host for names in named for host in names.split(",")]
+    hosts = [known[name] for name in ("host", "hostaddr") if known.get(name)]
+    hosts = hosts or [os.environ.get(name, "") for name in ("PGHOST", "PGHOSTADDR")]
+    return [host for names in hosts for host in names.split(",")]
 
 
 def _is_here(host: str) -> bool:

@@ -159,12 +159,12 @@ class SentRun:
         """Have trainings in progress keep their best; skip those not begun."""
         units = {self.id_of(unit): unit for unit in self.waiting()}
         known = self._fleet.units(list(units))
-        begun = [name for name, row in known.items() if row["slot"] is not None]
-        self._fleet.ask(begun, STOP)
-        for name in units.keys() - begun:
+        started = [name for name, row in known.items() if row["slot"] is not None]
+        self._fleet.ask(started, STOP)
+        for name in units.keys() - started:
             error, hint = "It was stopped before it began.", "Retry the run to train it as well."
             self._end(units[name], error, hint, left_out=len(self._job.units()) > 1)
-        self._fleet.remove(list(known.keys() - begun))
+        self._fleet.remove(list(known.keys() - started))
 
     def round(self, waiting: Sequence[UnitRow]) -> tuple[str, dict[int, float]]:
         """Look the units up once, and send, store or send again each as needed.
@@ -221,7 +221,7 @@ class SentRun:
                 if self._home.files is not None and path not in self._bundles:
                     self._bundles[path] = self._home.files.put(path)
             needs = resources.needs(workspace.catalog)
-            given = {
+            fields = {
                 "kind": part.kind,
                 "spec": part.to_spec(),
                 "label": unit["label"],
@@ -231,7 +231,7 @@ class SentRun:
         except UserError as error:
             self._end(unit, error.message, error.hint)
             return
-        self._fleet.send(name, self._work, VERSION, given, needs, self._run["priority"])
+        self._fleet.send(name, self._work, VERSION, fields, needs, self._run["priority"])
 
     def _keep(self, unit: UnitRow, text: str) -> None:
         """Store the answer to a unit; one whose files were damaged is sent again."""

@@ -201,10 +201,10 @@ class Worker:
             copy = self._insist(
                 task, lambda: Copy(unit, self._takes, self._store, self._files, self._catalog)
             )
-            given = copy.job.kind, copy.job.to_spec(), copy.job.title, copy.job.units()
+            response = copy.job.kind, copy.job.to_spec(), copy.job.title, copy.job.units()
             while True:
                 try:
-                    with self._store.terminals.holding(*given) as run:
+                    with self._store.terminals.holding(*response) as run:
                         return self._execute(task, copy, run)
                 except RunAtWork:  # another worker here does the same: then it is quick
                     time.sleep(1.0)
@@ -216,8 +216,10 @@ class Worker:
             return {"outcome": _failure(error)}
         except Exception as error:  # of another version, or damaged
             log.exception("The unit %s cannot be executed", task.unit)
-            told = UserError(f"{type(error).__name__}: {error}", "The log of the worker has more.")
-            return {"outcome": _failure(told)}
+            problem = UserError(
+                f"{type(error).__name__}: {error}", "The log of the worker has more."
+            )
+            return {"outcome": _failure(problem)}
 
     def _execute(self, task: Task, copy: Copy, run: RunRow) -> Answer:
         store, run_id = self._store, run["id"]

@@ -48,15 +48,15 @@ def main() -> None:
     parser.add_argument("--kinds", default="theodolite.app.jobs.kinds")
     parser.add_argument("--nice", type=int, default=0, help="how far it steps back for others")
     parser.add_argument("--warm", action="store_true", help="import what a map takes meanwhile")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     lines = processes.follow_parent()
     # Nothing else may print to the worker's pipe: from here on 1 and 2 are the run's log.
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     logging.basicConfig()
     if hasattr(os, "nice"):
-        os.nice(given.nice)  # pages stay quick while the cores are busy
-    kinds = importlib.import_module(given.kinds).KINDS
+        os.nice(arguments.nice)  # pages stay quick while the cores are busy
+    kinds = importlib.import_module(arguments.kinds).KINDS
     workspace: Workspace | None = None
     pause = WARM_AFTER_SECONDS
     while True:
@@ -65,7 +65,7 @@ def main() -> None:
         except queue.Empty:
             if pause == IDLE_SECONDS:
                 return
-            for module in WARM if given.warm else ():
+            for module in WARM if arguments.warm else ():
                 with contextlib.suppress(ImportError):  # reported by the unit that needs it
                     importlib.import_module(module)
             continue
@@ -73,7 +73,7 @@ def main() -> None:
             pause = IDLE_SECONDS
         _write_to(Path(unit["log"]))
         try:
-            workspace = workspace or Workspace(given.store, given.data)
+            workspace = workspace or Workspace(arguments.store, arguments.data)
             job = job_of(unit, kinds)
             outcome = do(workspace, job, unit["position"], _reporter(workspace, unit, job, kinds))
         except Exception as error:  # the store or the job cannot be opened

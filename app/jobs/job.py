@@ -118,5 +118,5 @@ class Job:
     @classmethod
     def from_spec(cls, spec: Spec) -> Self:
         """The job of a spec of the current version; missing fields have their defaults."""
-        given = {field.name: spec[field.name] for field in fields(cls) if field.name in spec}
-        return cls(**{k: tuple(v) if isinstance(v, list) else v for k, v in given.items()})
+        values = {field.name: spec[field.name] for field in fields(cls) if field.name in spec}
+        return cls(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items()})

@@ -155,10 +155,10 @@ class PausingReporter(Reporter):
         self.paused += self._stepped - began
 
     def _somebody_waits(self) -> bool:
-        begun = time.time() - _MAX_PAUSE
+        since = time.time() - _MAX_PAUSE
         with contextlib.suppress(StoreError):
             return any(
-                run["worker"] == self._worker and (run["started"] or 0.0) > begun
+                run["worker"] == self._worker and (run["started"] or 0.0) > since
                 for run in self._store.runs.list(["running"], kinds=self._kinds)
             )
         return False

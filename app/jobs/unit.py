@@ -74,15 +74,15 @@ def iter_unit(
 def do(workspace: Workspace, job: Job, position: int, reporter: Reporter) -> Outcome:
     """Execute a unit to its end."""
     unit = iter_unit(workspace, job, position, reporter)
-    made: list[int] = []
+    result_ids: list[int] = []
     while True:
         try:
-            happened = next(unit)
-            if isinstance(happened, dict) and "id" in happened:  # the row of a result
-                made.append(int(happened["id"]))
+            event = next(unit)
+            if isinstance(event, dict) and "id" in event:  # the row of a result
+                result_ids.append(int(event["id"]))
         except StopIteration as end:
             outcome: Outcome = end.value
-            return replace(outcome, made=tuple(made))
+            return replace(outcome, made=tuple(result_ids))
 
 
 def conclude(store: Store, run_id: str, attempt: int, job: Job) -> None:

@@ -67,10 +67,10 @@ class Worker:
         self._threads = {queue: ThreadPoolExecutor(most) for queue, most in AT_ONCE.items()}
         self._changed = False  # whether a run has ended here since the last look
         data = [] if data_root is None else ["--data", str(data_root)]
-        given = ["--store", str(store.folder), *data, "--kinds", kinds]
+        arguments = ["--store", str(store.folder), *data, "--kinds", kinds]
         self.children = {
-            QUEUE: Child([*given, "--nice", "10"]),
-            INTERACTIVE: Child([*given, "--warm"]),
+            QUEUE: Child([*arguments, "--nice", "10"]),
+            INTERACTIVE: Child([*arguments, "--warm"]),
         }
 
     def serve(self, *, warm: bool = False) -> None:
@@ -304,10 +304,10 @@ def main() -> None:
     parser.add_argument("--kinds", default="theodolite.app.jobs.kinds")
     parser.add_argument("--supervised", action="store_true")
     parser.add_argument("--fleet", action="store_true")
-    given = parser.parse_args()
-    how = {"supervised": given.supervised, "fleet": given.fleet}
+    arguments = parser.parse_args()
+    how = {"supervised": arguments.supervised, "fleet": arguments.fleet}
     try:
-        run(given.store, given.data, given.slot, given.kinds, **how)
+        run(arguments.store, arguments.data, arguments.slot, arguments.kinds, **how)
     except (StoreError, UserError) as error:
         sys.exit(str(error))
 

@@ -84,12 +84,12 @@ def ask(
         **options: of `web.answer`: `charts`, `elem_id`.
     """
     notice, panel = parts.notice(), RunPanel(workspace)
-    shown = web.answer(**{"elem_classes": ["t-answer"]} | options)
+    answer = web.answer(**{"elem_classes": ["t-answer"]} | options)
     asking = _Asking(workspace, question, spec or partial(web.spec_of, question.spec))
     panel.connect(
         controls,
-        {"answer": shown, "go": go},
-        shown,
+        {"answer": answer, "go": go},
+        answer,
         go,
         notice,
         load=load or partial(fill, workspace, question.spec),
@@ -99,7 +99,7 @@ def ask(
     )
     if report:
         report_button(controls, notice, partial(web.report, question, workspace, read=asking.spec))
-    return Asked(panel, shown, notice)
+    return Asked(panel, answer, notice)
 
 
 @dataclass(frozen=True)
@@ -117,12 +117,12 @@ class _Asking(Generic[A]):
             yield {"answer": ""}
             return
 
-        lacking: list[Job] = []
+        jobs: list[Job] = []
 
         def do(job: Job) -> bool:
             done = job.is_stored(self.workspace)
             if not done:
-                lacking.append(job)
+                jobs.append(job)
             return done
 
         def last(say: background_call.Say) -> A:
@@ -141,9 +141,9 @@ class _Asking(Generic[A]):
             lack = None if self.workspace.read_only else answer.lack
             button = gr.skip() if lack is None else gr.update(value=lack, visible=lack != "")
             # A page that was reloaded before its run was queued does not know of it.
-            live = self.workspace.store.runs.live(*((job.kind, job.to_spec()) for job in lacking))
+            live = self.workspace.store.runs.live(*((job.kind, job.to_spec()) for job in jobs))
             blocks = answer.blocks()
-            if lacking and self.workspace.read_only:
+            if jobs and self.workspace.read_only:
                 blocks = [replace(b, hint=NO_RUNS) if isinstance(b, Nothing) else b for b in blocks]
             yield {"answer": web.value(blocks), "go": button, "run": live or gr.skip()}
 
@@ -165,34 +165,34 @@ class _Asking(Generic[A]):
 
 def fill(workspace: Workspace, spec: type[Spec], values: Values, request: gr.Request) -> Named:
     """The values of the address for the controls, with the encoders and data sets there are."""
-    named = dict(vars(values))
+    fields = dict(vars(values))
     single = (p.name for p in parameters(spec) if p.field.names == "encoder" and not p.many)
-    others = [str(named[name]) for name in single if named.get(name)]
+    others = [str(fields[name]) for name in single if fields.get(name)]
     for one in parameters(spec):
-        chosen, names = named.get(one.name), one.field.names
-        if one.name not in named:
+        selection, names = fields.get(one.name), one.field.names
+        if one.name not in fields:
             continue
         if one.field.offers is not None:
-            offers, given = one.field.offers(workspace), address.every(request, one.key)
+            offers, raw = one.field.offers(workspace), address.every(request, one.key)
             pairs = [(label, value) for value, label in offers.items()]
-            pairs += [(value, value) for value in given if value not in offers]
-            value = given if one.many else [*given, *offers][0]
-            chosen = gr.update(choices=pairs, value=value)
+            pairs += [(value, value) for value in raw if value not in offers]
+            value = raw if one.many else [*raw, *offers][0]
+            selection = gr.update(choices=pairs, value=value)
         elif names == "encoder" and one.many:
-            chosen = choices.fill(workspace, choices.from_address(workspace, request))
+            selection = choices.fill(workspace, choices.from_address(workspace, request))
         elif names == "encoder":
-            chosen = choices.first(workspace, chosen, others)
-            others, chosen = [*others, chosen], choices.one(workspace, chosen)
+            selection = choices.first(workspace, selection, others)
+            others, selection = [*others, selection], choices.one(workspace, selection)
         elif names == "dataset" and not one.many:
-            _, chosen = collections.fill(workspace, chosen)
+            _, selection = collections.fill(workspace, selection)
         elif names == "dataset":
-            given = list(chosen or ())  # the answer names those that are gone
-            offered = dict.fromkeys([*workspace.catalog.names(), *given])
-            chosen = gr.update(choices=list(offered), value=given)
-        elif one.many and isinstance(chosen, str):
-            chosen = "\n".join(address.every(request, one.key)) or chosen
-        named[one.name] = chosen
-    return named
+            raw = list(selection or ())  # the answer names those that are gone
+            offered = dict.fromkeys([*workspace.catalog.names(), *raw])
+            selection = gr.update(choices=list(offered), value=raw)
+        elif one.many and isinstance(selection, str):
+            selection = "\n".join(address.every(request, one.key)) or selection
+        fields[one.name] = selection
+    return fields
 
 
 class QuestionPage:

@@ -117,7 +117,7 @@ class Alias:
         return self._given.setdefault(path, next(name for name in names if name not in taken))
 
     def _number(self, value: str, word: str) -> str:
-        many = sum(given.startswith(f"{word}-") for given in self._given.values())
+        many = sum(name.startswith(f"{word}-") for name in self._given.values())
         return self._given.setdefault(value, f"{word}-{many + 1}")
 
 
@@ -150,9 +150,9 @@ class TextCatalog(Catalog):
 
     def has(self, names: Iterable[str]) -> set[str]:
         """As `Catalog.has`, by published names."""
-        wanted = set(names)
-        real = super().has(self._names[name] for name in wanted & set(self._names))
-        return {name for name in wanted if self._names.get(name) in real}
+        members = set(names)
+        real = super().has(self._names[name] for name in members & set(self._names))
+        return {name for name in members if self._names.get(name) in real}
 
     def load(self, name: str) -> Dataset:
         """As `Catalog.load`, by published name."""
@@ -195,13 +195,13 @@ def choose(
     names = [str(parse(spec)) for spec in encoders] or shown_first(workspace)
     rows = [row for row in workspace.store.results.table(encoders=names) if row["error"] is None]
     if tasks is not None:
-        wanted = expand(tasks, workspace.catalog, None, {row["task"] for row in rows})
-        rows = [row for row in rows if row["task"] in wanted]
+        task_names = expand(tasks, workspace.catalog, None, {row["task"] for row in rows})
+        rows = [row for row in rows if row["task"] in task_names]
     for name in data:
         workspace.catalog.load(name)
     evaluated = names if data or not evaluated_only else {row["encoder"] for row in rows}
-    kept = [name for name in names if name in evaluated]
-    if not kept:
+    included = [name for name in names if name in evaluated]
+    if not included:
         raise UserError(
             "There is nothing to publish: no encoder was evaluated on these tasks.",
             "Evaluate one first: theodolite evaluate.",
@@ -216,8 +216,8 @@ def choose(
     alias = Alias(mask)
     public = {row["task"]: alias.data(row["task"]) for row in rows}
     readable = dict.fromkeys([*data, *_datasets(workspace, public)])
-    shown = {name: str(alias.encoder(parse(name))) for name in kept}
-    runs = _trainings(workspace, kept, trainings)
+    public_names = {name: str(alias.encoder(parse(name))) for name in included}
+    runs = _trainings(workspace, included, trainings)
     settings = [
         str(name)
         for row in runs
@@ -226,19 +226,23 @@ def choose(
     ]
     labels = workspace.store.encoders.labels()
     return Choice(
-        shown,
+        public_names,
         public,
         tuple(row["id"] for row in rows),
         {name: alias.data(name) for name in readable},
-        {name: alias.data(name) for name in data or _drawn(workspace, kept, readable)},
+        {name: alias.data(name) for name in data or _drawn(workspace, included, readable)},
         tuple(row.key for row in runs),
         {name: alias.setting(name) for name in settings}
         | {
             row["name"]: alias.own(row["name"], "decoder")
             for row in workspace.store.decoders.list()
-            if row["encoder"] in kept
+            if row["encoder"] in included
         },
-        {shown[name]: labels[name] for name in kept if name in labels and mask != "names"},
+        {
+            public_names[name]: labels[name]
+            for name in included
+            if name in labels and mask != "names"
+        },
     )
 
 
@@ -266,13 +270,13 @@ def _drawn(
     """The data sets to draw: all when they are few, else those drawn before."""
     if len(data) <= MAX_UNNAMED:
         return tuple(data)
-    made = {
+    maps = {
         row["info"]["dataset"]
         for kind in ("map", "geometry")
         for row in workspace.store.derived.list(kind)
         if row["info"]["encoder"] in encoders
     }
-    return tuple(name for name in data if name in made)
+    return tuple(name for name in data if name in maps)
 
 
 class Part(Workspace):
@@ -290,8 +294,8 @@ class Part(Workspace):
         known = source.store.encoders.infos()
         for public, name in self._encoders.items():
             info: Mapping[str, Any] = known.get(name, {})
-            kept = {fact: info[fact] for fact in FACTS if info.get(fact) is not None}
-            self.store.encoders.add(public, kept)
+            facts = {fact: info[fact] for fact in FACTS if info.get(fact) is not None}
+            self.store.encoders.add(public, facts)
             if public in choice.labels:
                 self.store.encoders.label(public, choice.labels[public])
         copy_results(source.store, self.store, choice.results, choice.encoders, choice.tasks)

@@ -132,28 +132,28 @@ def publish(
     from theodolite.app.publish import live, manifest, site
 
     if views:
-        chosen = site.of_views(workspace, views, mask)
+        choice = site.of_views(workspace, views, mask)
     else:
-        chosen = choices.choose(
+        choice = choices.choose(
             workspace, encoder or [], tasks, mask, collection or [], training or []
         )
     if place.live:
-        made = live.make(workspace, chosen, place, texts=texts)
+        outcome = live.make(workspace, choice, place, texts=texts)
     else:
         names = names_in(pages)
         with progress_bar("Publishing") as move:
-            made = site.freeze(
+            outcome = site.freeze(
                 workspace,
-                chosen,
+                choice,
                 names,
                 at=views,
                 texts=texts,
                 progress=lambda page, finished, of: move(finished, of, page),
             )
-    about = manifest.readme(workspace, chosen, made, place, title)
-    files = {**made.files, "README.md": about.encode(), **targets.licence()}
-    made = replace(made, files=files)
-    emit(manifest.rows(workspace, chosen, made), manifest.COLUMNS, as_json)
+    about = manifest.readme(workspace, choice, outcome, place, title)
+    files = {**outcome.files, "README.md": about.encode(), **targets.licence()}
+    outcome = replace(outcome, files=files)
+    emit(manifest.rows(workspace, choice, outcome), manifest.COLUMNS, as_json)
     if not yes and not typer.confirm(f"Write these to {folder}?", err=True):
         say("Nothing was written.")
         raise typer.Exit(1)

@@ -39,13 +39,13 @@ def make(workspace: Workspace, choice: Choice, target: Target, *, texts: bool) -
         for dataset in datasets:
             _copy_upload(workspace, small, choice, dataset)
             files |= _data_files(workspace, dataset)
-        kept = [name for name, public in choice.encoders.items() if name == public]
-        for encoder in kept if datasets else ():
+        unmasked = [name for name, public in choice.encoders.items() if name == public]
+        for encoder in unmasked if datasets else ():
             if usable(encoder, datasets):
                 _copy_vectors(workspace, small, encoder, datasets)
         for row in reversed(workspace.store.derived.list(maps.KIND)):
             info = row["info"]
-            if info["encoder"] in kept and info["dataset"] in datasets:
+            if info["encoder"] in unmasked and info["dataset"] in datasets:
                 small.store.derived.put(row["key"], maps.KIND, info, files=row["files"])
         small.close()
         files |= {

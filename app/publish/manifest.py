@@ -66,11 +66,11 @@ def _rows(workspace: Workspace, choice: Choice, site: Site) -> Iterator[Row]:
     for title in site.pages:
         yield "page", title, "", "", None
     yield from _encoders(workspace, choice)
-    named = [name for name, public in choice.tasks.items() if _is_named(site.files, public)]
-    for name in named:
+    published = [name for name, public in choice.tasks.items() if _is_named(site.files, public)]
+    for name in published:
         public = choice.tasks[name]
         yield "task", public, f"here {name}" if public != name else "", "", None
-    if named:
+    if published:
         many = formats.count(len(choice.results))
         yield "results", many, "at most: scores, intervals, protocols", "", None
     for kind, name in site.answers:

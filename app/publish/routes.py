@@ -63,10 +63,10 @@ def routes(workspace: Workspace) -> list[Route]:
 
     async def freeze(request: Request) -> Response:
         try:
-            asked = _Asked.model_validate_json((await request.body())[:MAX_ASKED])
+            question = _Asked.model_validate_json((await request.body())[:MAX_ASKED])
         except ValidationError:
             return PlainTextResponse("This cannot be read", status_code=400)
-        arguments = asked.arguments()
+        arguments = question.arguments()
         try:
             outcome = await run_in_threadpool(_freeze, workspace, last, arguments)
         except UserError as error:

@@ -67,14 +67,14 @@ def freeze(
         progress: called with (title of the next page, pages done, number of pages).
     """
     known = ui.publishable()
-    named = names or [name for name, _ in at]
-    if unknown := [name for name in named if name not in known]:
+    selection = names or [name for name, _ in at]
+    if unknown := [name for name in selection if name not in known]:
         raise UserError(
             f"There is no page {unknown[0]!r} to publish.",
             f"Known: {', '.join(known)}.",
             code="unknown",
         )
-    wanted = [*([] if at else ["overview"]), *(named or known)]
+    wanted = [*([] if at else ["overview"]), *(selection or known)]
     chosen = [page for name, page in known.items() if name in wanted]
     dated = formats.DATED.set(True)
     try:
@@ -83,25 +83,25 @@ def freeze(
             published = Published(source=workspace, workspace=small, **vars(choice))
             lines = [_only(line, chosen) for group in ui.RAIL for line in group]
             entries = {page: line for line in lines for page in line.pages.values()}
-            unasked = () if named else (UserError,)  # left out
+            unasked = () if selection else (UserError,)  # left out
             # All before the first is drawn, which takes long: one that was named may have nothing.
-            found: dict[ModuleType, Sequence[tuple[str, Spec]]] = {}
+            views_of: dict[ModuleType, Sequence[tuple[str, Spec]]] = {}
             for page in entries:
                 own = [query for name, query in at if known[name] is page]
                 with suppress(*unasked):
-                    found[page] = _views(page, published, own)
+                    views_of[page] = _views(page, published, own)
             frozen: dict[ModuleType, StaticPage] = {}
-            for page, answers in found.items():
+            for page, answers in views_of.items():
                 progress(page.TITLE, chosen.index(page), len(chosen))
                 tabs = frame.tab_links(entries[page], page)
                 with suppress(*unasked):
                     frozen[page] = StaticPage(page, tabs, published, answers)
             views = [label_of(published, query) for _, query in at if query]
-            asked, answered = small.catalog.asked, _answers(small, views)
+            questions, answered = small.catalog.asked, _answers(small, views)
             small.close()
     finally:
         formats.DATED.reset(dated)
-    return Site(_files(frozen), [page.TITLE for page in frozen], asked, answered)
+    return Site(_files(frozen), [page.TITLE for page in frozen], questions, answered)
 
 
 def _answers(workspace: Workspace, views: Sequence[str]) -> list[tuple[str, str]]:
@@ -144,9 +144,9 @@ def _files(frozen: Mapping[ModuleType, StaticPage]) -> dict[str, bytes]:
         "titles": {page.PATH: page.TITLE for page in frozen},
     }
     files, shared = _shared_files()
-    for page, made in frozen.items():
-        files |= made.files
-        files[f"{page.PATH}/index.html".lstrip("/")] = made.html(frame_data, shared)
+    for page, files_of in frozen.items():
+        files |= files_of.files
+        files[f"{page.PATH}/index.html".lstrip("/")] = files_of.html(frame_data, shared)
     first = next(iter(frozen))
     return files if first.PATH == "" else files | {"index.html": frozen[first].opening(shared)}
 

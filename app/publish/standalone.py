@@ -87,12 +87,12 @@ def _pack_head(charts: bool) -> bytes:
 
 def _with_files(piece: Piece) -> Any:
     """The value of a piece, with the files that its script reads as base64 in `held`."""
-    held = {
+    contents = {
         f"{folder}/{name}": base64.b64encode(file).decode()
         for folder, make in piece.folders.items()
         for name, file in make().items()
     }
-    return piece.value | {"held": held} if held else piece.value
+    return piece.value | {"held": contents} if contents else piece.value
 
 
 def _rest(parts: Sequence[str | Piece], title: str) -> str:

@@ -137,8 +137,8 @@ def front_matter(target: Target, title: str, about: str, models: Sequence[str] =
         "models": list(models) or None,
         "preload_from_hub": list(models) if gradio and models else None,
     }
-    given = {name: value for name, value in fields.items() if value is not None}
-    block = yaml.safe_dump(given, sort_keys=False, allow_unicode=True, width=1000)
+    present = {name: value for name, value in fields.items() if value is not None}
+    block = yaml.safe_dump(present, sort_keys=False, allow_unicode=True, width=1000)
     return f"---\n{block}---\n"
 
 
@@ -282,19 +282,19 @@ def _requirements(name: str, extras: frozenset[str]) -> dict[str, str]:
     """Normalised name -> version of a package and its transitive requirements."""
     packages: dict[str, str] = {}
     waiting = [(name, extras)]
-    seen = set()
+    names = set()
     while waiting:
         name, extras = waiting.pop()
-        if (name, extras) in seen or name.startswith(GPU_ONLY):
+        if (name, extras) in names or name.startswith(GPU_ONLY):
             continue
-        seen.add((name, extras))
+        names.add((name, extras))
         try:
             package = metadata.distribution(name)
         except metadata.PackageNotFoundError:  # for another machine than this: pip finds it there
             continue
         packages[canonicalize_name(name)] = package.version
-        for wanted in map(Requirement, package.requires or ()):
+        for requirement in map(Requirement, package.requires or ()):
             places = [LINUX | {"extra": extra} for extra in ("", *extras)]
-            if wanted.marker is None or any(map(wanted.marker.evaluate, places)):
-                waiting.append((canonicalize_name(wanted.name), frozenset(wanted.extras)))
+            if requirement.marker is None or any(map(requirement.marker.evaluate, places)):
+                waiting.append((canonicalize_name(requirement.name), frozenset(requirement.extras)))
     return packages

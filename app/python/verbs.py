@@ -140,14 +140,14 @@ def search(
     """
     models = _several(encoders)
     names = [model.name if is_encoder(model) else text(model, "encoder") for model in models]
-    named = data if isinstance(data, str) else ""
+    collection = data if isinstance(data, str) else ""
     spec = SearchSpec(
         [queries] if isinstance(queries, str) else texts(queries, "queries"),
-        named,
+        collection,
         names,
         **options,
     )
-    if named and not any(is_encoder(model) for model in models):
+    if collection and not any(is_encoder(model) for model in models):
         return SEARCH.last(own(workspace), spec, performed(own(workspace), move))
     if not spec.is_near or spec.only:
         raise UserError(
@@ -155,7 +155,9 @@ def search(
             "Name the data set and the encoders, or search by meaning or examples.",
             code="conflict",
         )
-    sentences = own(workspace).catalog.sentences(named)[0] if named else texts(data, "data")
+    sentences = (
+        own(workspace).catalog.sentences(collection)[0] if collection else texts(data, "data")
+    )
     if not sentences:
         raise UserError(
             "data holds no text.", "Give a list of texts, or name a data set.", code="missing"
@@ -201,9 +203,9 @@ class Training(Answer):
             return charts([("training", None, curves)])
         best = "" if last.best_score is None else f", best dev score {last.best_score:.2f}"
         outcome = f"Trained in {formats.duration(last.seconds)}{best}."
-        said = headline(last.best_score, last.base_score)
+        verdict = headline(last.best_score, last.base_score)
         finding = Finding(
-            said or outcome, f"{outcome if said else ''} It is loaded as {last.encoder}."
+            verdict or outcome, f"{outcome if verdict else ''} It is loaded as {last.encoder}."
         )
         return [finding, *charts([("training", last.best_step, curves)])]
 
@@ -275,10 +277,10 @@ def _several(given: Any) -> list[Any]:
     single = isinstance(given, str | bytes) or is_encoder(given) or not isinstance(given, Iterable)
     several = [given] if single else list(given)
     for one in filter(is_encoder, several):
-        lacking = [name for name in ("name", "fingerprint") if not hasattr(one, name)]
-        if lacking:
+        missing = [name for name in ("name", "fingerprint") if not hasattr(one, name)]
+        if missing:
             raise UserError(
-                f"A {type(one).__name__} has no {' and no '.join(lacking)}, as encoders do.",
+                f"A {type(one).__name__} has no {' and no '.join(missing)}, as encoders do.",
                 "Load a model of sentence-transformers by theodolite.load('hf:ID') or "
                 "('dir:FOLDER'), and give these to an encoder of your own.",
                 code="wrong-kind",

@@ -31,8 +31,8 @@ def report_button(
     fetched = gr.Textbox(visible="hidden", label="Report")
 
     def fetch(*values: Any) -> dict[Any, Any]:
-        made = make(*values)
-        return {fetched: json.dumps([f"{made.name}.html", html(made)])}
+        file = make(*values)
+        return {fetched: json.dumps([f"{file.name}.html", html(file)])}
 
     done = on(
         button.click,

@@ -63,20 +63,20 @@ class Out:
         """Write a report, and print where it is."""
         from theodolite.app.report import file, markdown
 
-        made = (
+        files = (
             markdown.files(report, self.path.stem)
             if self.markdown
             else {self.path.name: file.html(report).encode()}
         )
         self.path.parent.mkdir(exist_ok=True)  # that of a file exists: see check_writable
-        for name, held in made.items():
-            (self.path.parent / name).write_bytes(held)
-        size = sum(map(len, made.values()))
+        for name, content in files.items():
+            (self.path.parent / name).write_bytes(content)
+        size = sum(map(len, files.values()))
         row = {
             "kind": report.kind,
             "title": report.title,
             "file": str(self.path),
-            "files": list(made),
+            "files": list(files),
             "bytes": size,
         }
         done(row, f"{report.title}: {self.path}, {formats.size(size)}.", as_json)
@@ -115,8 +115,8 @@ def _of_question(question: Question[Any, Any]) -> Callable[..., None]:
             do_here(workspace, job)
             return True
 
-        asked = question.prepare(workspace, spec)
-        out.write(of_answer(question, asked, question.last(workspace, asked, do)), as_json)
+        call = question.prepare(workspace, spec)
+        out.write(of_answer(question, call, question.last(workspace, call, do)), as_json)
 
     name = question.report_name or question.name
     words = question.examples[0].removeprefix(f"{question.group} ").removeprefix(question.name)

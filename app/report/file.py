@@ -67,8 +67,8 @@ class Table:
 
     def cut(self, cap: Cap) -> Table:
         """The table within a cap: evenly spaced rows, and shortened texts."""
-        kept = [self.rows[number] for number in evenly_spaced(len(self.rows), cap.rows)]
-        rows = [[shortened(cell, cap) for cell in row] for row in kept]
+        selection = [self.rows[number] for number in evenly_spaced(len(self.rows), cap.rows)]
+        rows = [[shortened(cell, cap) for cell in row] for row in selection]
         return replace(self, rows=rows, total=max(self.total, len(self.rows)))
 
     def csv(self) -> str:

@@ -68,13 +68,13 @@ class _Reader(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Begin a block, a row or a cell."""
-        given = dict(attrs)
-        button = tag == "button" and given.get("data-press") != "sort"
+        attributes = dict(attrs)
+        button = tag == "button" and attributes.get("data-press") != "sort"
         if (
             tag in _SILENT
             or button
-            or given.get("aria-hidden") == "true"
-            or self._leads(tag, given.get("href"))
+            or attributes.get("aria-hidden") == "true"
+            or self._leads(tag, attributes.get("href"))
             or (self._silent and tag == self._silent[0])
         ):
             self._silent.append(tag)

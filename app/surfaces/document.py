@@ -109,8 +109,8 @@ def _as_data(piece: str | Piece | Group) -> dict[str, Any]:
         inside = [_as_data(one) for one in piece.inside]
         return {"html": piece.before + piece.after, "inside": inside}
     module = f"{piece.name.removeprefix('js/')}.js"
-    given = {"plotly": PLOTLY_JS, **piece.props, "value": piece.value}
-    return {"module": module, "props": given}
+    attributes = {"plotly": PLOTLY_JS, **piece.props, "value": piece.value}
+    return {"module": module, "props": attributes}
 
 
 def frame(shown: Pieces) -> str:
@@ -291,9 +291,9 @@ def _table(block: Table) -> str:
     numbers = [
         at for at in range(len(first)) if any(_is_number(_of(row[at]).value) for row in block.rows)
     ]
-    named = [str(_of(column).value) for column in block.columns]
-    heads = [name.replace("_", " ") if name.isidentifier() else name for name in named]
-    decimals = [block.decimals.get(name) for name in named]
+    columns = [str(_of(column).value) for column in block.columns]
+    heads = [name.replace("_", " ") if name.isidentifier() else name for name in columns]
+    decimals = [block.decimals.get(name) for name in columns]
     rows = [list(map(_cell, row, decimals)) for row in block.rows[: block.shown]]
     ways = "".join(str(_cell(link)) for link in block.links)
     if len(rows) < len(block.rows):
@@ -319,11 +319,11 @@ def _table_of_cells(block: Table) -> str:
     rows = []
     for first, *cells in block.rows:
         kinds = ["" if _of(cell).tag else _of(cell).kind for cell in cells]
-        drawn = "".join(
+        svg = "".join(
             f'<td class="{kind and f"t-{escape(kind)}"}">{_cell(cell)}</td>'
             for kind, cell in zip(kinds, cells, strict=True)
         )
-        rows.append(f"{head.format(_of(first).value, _notes(_of(first)))}{drawn}</tr>")
+        rows.append(f"{head.format(_of(first).value, _notes(_of(first)))}{svg}</tr>")
     end = len(rows) - block.totals
     return (
         f'<div class="t-scroll" role="region" tabindex="0" aria-label="{escape(block.name)}">'
@@ -377,7 +377,7 @@ def _grid(block: Grid) -> Piece:
         )
         for one in block.heads
     ]
-    held = {
+    props = {
         "label": block.label,
         "heads": heads,
         "rows": [(name, note, list(map(brief, cells))) for name, note, cells in block.rows],
@@ -386,7 +386,7 @@ def _grid(block: Grid) -> Piece:
         "pressing": block.pressing,
         "sorted": None if block.best_first is None else (block.best_first, True),
     }
-    return Piece("js/board", json.dumps(held, separators=(",", ":")))
+    return Piece("js/board", json.dumps(props, separators=(",", ":")))
 
 
 def _cell(value: Any, decimals: int | None = None) -> str:
@@ -455,10 +455,10 @@ def _samples(block: Samples) -> str:
     near = Markup('<p class="t-near" dir="auto">{}</p>')
     about = block.about or [(None, "")] * len(block.pairs)
     items = [
-        f'<li><p class="t-given" dir="auto">{escape(given)}</p><div class="t-telling-line">'
-        f'<p class="t-sentence" dir="auto">{word_diff.mark(differing(given, back)) or "nothing"}'
+        f'<li><p class="t-given" dir="auto">{escape(text)}</p><div class="t-telling-line">'
+        f'<p class="t-sentence" dir="auto">{word_diff.mark(differing(text, back)) or "nothing"}'
         f"</p>{parts.cosine(cosine)}</div>{near.format(note) if note else ''}</li>"
-        for (given, back), (cosine, note) in zip(block.pairs, about, strict=True)
+        for (text, back), (cosine, note) in zip(block.pairs, about, strict=True)
     ]
     return (
         f"{parts.heading(block.heading, block.paragraph)}"

@@ -57,8 +57,8 @@ class StaticPage:
         for piece in document.flat(pieces):
             for folder, make in {} if isinstance(piece, str) else piece.folders.items():
                 if not any(name.startswith(f"{folder}/") for name in self.files):
-                    made = make()
-                    self.files |= {f"{folder}/{n}": compress(data) for n, data in made.items()}
+                    view = make()
+                    self.files |= {f"{folder}/{n}": compress(data) for n, data in view.items()}
         pairs = [
             (name, one)
             for name, many in query(spec).items()
@@ -68,20 +68,22 @@ class StaticPage:
 
     def _words(self, spec: Spec, label: str) -> str:
         """The values that were chosen and that the label of the view does not tell."""
-        chosen = []
+        parts = []
         for parameter in parameters(type(spec)):
-            given = getattr(spec, parameter.name)
-            values = [str(one) for one in (given if parameter.many else [given])]
-            usual = given == parameter.default and not parameter.field.names
-            told = parameter.key in dict(self._static.asked) or all(one in label for one in values)
-            if usual or told or given in (None, ()):
+            value = getattr(spec, parameter.name)
+            values = [str(one) for one in (value if parameter.many else [value])]
+            usual = value == parameter.default and not parameter.field.names
+            is_clear = parameter.key in dict(self._static.asked) or all(
+                one in label for one in values
+            )
+            if usual or is_clear or value in (None, ()):
                 continue
             specs = Markup().join(
                 Markup('<span class="t-spec">{}</span>').format(v) for v in values
             )
             head = Markup('<p class="t-chosen"><span>{}</span>{}</p>')
-            chosen.append(head.format(parameter.field.label, specs))
-        return Markup().join(chosen)
+            parts.append(head.format(parameter.field.label, specs))
+        return Markup().join(parts)
 
     def html(self, frame_data: Mapping[str, Any], shared: Mapping[str, str]) -> bytes:
         """The HTML of the page.
@@ -93,7 +95,7 @@ class StaticPage:
         page = self._page
         question = self._static.question
         about = getattr(page, "DESCRIPTION", question.about if question else "")
-        held = {
+        data = {
             "pages": list(frame_data["titles"]),
             "views": self._views,
             "asked": list(dict(self._static.asked)),
@@ -113,7 +115,7 @@ class StaticPage:
             f'<div id="t-main" class="column t-page p-{path}">{tabs}<div class="row t-first">'
             f'<div class="block">{parts.header(page.TITLE, about)}</div>{self._choice()}</div>'
             f'<div id="answer" class="t-answer"></div></div></main></div>'
-            f"{formats.json_script('t-held', held)}"
+            f"{formats.json_script('t-held', data)}"
             f'<script type="module" src="{shared["static"]}"></script>',
         )
 

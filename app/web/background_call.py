@@ -106,7 +106,7 @@ def together(
     running = {name: _Work(do, firsts[name], is_stale, changed) for name, do in works.items()}
     try:
         until = time.monotonic() + SOON_SECONDS
-        shown, reported = None, until
+        last_state, reported = None, until
         while not is_stale():
             changed.clear()
             if error := next((work.error for work in running.values() if work.error), None):
@@ -116,8 +116,8 @@ def together(
             over = all(work.done for work in running.values())
             now = time.monotonic()
             state = [work.done or work.said for work in running.values()]
-            if over or (now >= until and (state != shown or now >= reported + ALIVE_SECONDS)):
-                shown, reported = state, now
+            if over or (now >= until and (state != last_state or now >= reported + ALIVE_SECONDS)):
+                last_state, reported = state, now
                 yield {
                     name: ("", work.result) if work.done else ((draw or card)(*work.said), None)
                     for name, work in running.items()

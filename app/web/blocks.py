@@ -117,12 +117,12 @@ def without_a_server() -> Iterator[None]:
 
     With all its routes, each takes a tenth of a second.
     """
-    made = vars(App)["create_app"]
+    create_app = vars(App)["create_app"]
     App.create_app = staticmethod(_note_config)
     try:
         yield
     finally:
-        App.create_app = made
+        App.create_app = create_app
 
 
 def _note_config(blocks: gr.Blocks, **_: object) -> None:

@@ -137,12 +137,12 @@ class Controls(Mapping[str, Any]):
             if control.box is gr.Number
         }
         limits |= {keys[n]: list(one.most) for n, one in self.declared.items() if one.most}
-        kept = {n: box for n, box in self._components.items() if not isinstance(box, gr.State)}
+        boxes = {n: box for n, box in self._components.items() if not isinstance(box, gr.State)}
         gr.on(
-            [box.change for box in kept.values()],
+            [box.change for box in boxes.values()],
             fn=None,
-            inputs=list(kept.values()),
-            js=address.writer([keys.get(name, name) for name in kept], defaults, limits, opens),
+            inputs=list(boxes.values()),
+            js=address.writer([keys.get(name, name) for name in boxes], defaults, limits, opens),
         )
 
 
@@ -284,12 +284,12 @@ def on_open(
 
     def fill(request: gr.Request) -> Iterator[Answer]:
         try:
-            filled = load(request) or {}
+            updates = load(request) or {}
         except Exception:
             yield ready
             raise
-        yield ready | {box: parts.left(box, value) for box, value in filled.items()}
-        values = {name: _value(filled.get(box, gr.skip()), box) for name, box in asks.items()}
+        yield ready | {box: parts.left(box, value) for box, value in updates.items()}
+        values = {name: _value(updates.get(box, gr.skip()), box) for name, box in asks.items()}
         yield from show(Values(**values), request)
 
     answers = [*outputs]
@@ -448,8 +448,8 @@ def with_notice(
     def given(args: Sequence[Any]) -> Sequence[Any]:
         if by_name is None:
             return args
-        named = SimpleNamespace(**dict(zip(by_name, args, strict=False)))
-        return [named, *args[len(by_name) :]]  # a request or an event comes last
+        values = SimpleNamespace(**dict(zip(by_name, args, strict=False)))
+        return [values, *args[len(by_name) :]]  # a request or an event comes last
 
     def follow(
         request: gr.Request, event: gr.EventData, seen: Any, *args: Any
@@ -507,8 +507,8 @@ def _read(request: gr.Request, control: Control) -> Any:
     if isinstance(control.default, list | tuple):
         texts = address.every(request, key)
         allowed = control.allowed()
-        kept = [value for value in texts if value in allowed] if allowed else texts
-        return kept or list(control.default)
+        valid = [value for value in texts if value in allowed] if allowed else texts
+        return valid or list(control.default)
     text = address.first(request, key)
     if not text:
         return control.default

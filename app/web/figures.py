@@ -176,7 +176,7 @@ def _panel_traces(panel: Panel, grid: np.ndarray, scale: float, y_axis: str) -> 
     colours = ordered_colours(len(panel.ridges))
     for place in range(len(panel.ridges) - 1, -1, -1):
         ridge, colour, base = panel.ridges[place], colours[place], place * RIDGE_STEP
-        seen, density = _outline(ridge.density)
+        x, density = _outline(ridge.density)
         name = f"{ridge.label}: {formats.plural(ridge.n, 'pair')}"
         traces += [
             scatter(
@@ -189,7 +189,7 @@ def _panel_traces(panel: Panel, grid: np.ndarray, scale: float, y_axis: str) -> 
                 yaxis=y_axis,
             ),
             scatter(
-                x=grid[seen].round(3),
+                x=grid[x].round(3),
                 y=(base + density * scale).round(4),
                 mode="lines",
                 fill="tonexty",
@@ -197,7 +197,7 @@ def _panel_traces(panel: Panel, grid: np.ndarray, scale: float, y_axis: str) -> 
                 fillcolor=clear_colour(colour, 0.34),
                 customdata=[
                     [formats.score(at), f"{high:.2f}"]
-                    for at, high in zip(grid[seen], density, strict=True)
+                    for at, high in zip(grid[x], density, strict=True)
                 ],
                 name=plain(name),
                 showlegend=False,
@@ -226,21 +226,21 @@ def _panel_traces(panel: Panel, grid: np.ndarray, scale: float, y_axis: str) -> 
 def _outline(density: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Indices and heights of the points to draw: of a stretch at 0, only the two ends."""
     some = density.round(3) > 0
-    seen = some | np.roll(some, 1) | np.roll(some, -1)
-    seen[[0, -1]] = True
-    return np.flatnonzero(seen), density[seen]
+    visible = some | np.roll(some, 1) | np.roll(some, -1)
+    visible[[0, -1]] = True
+    return np.flatnonzero(visible), density[visible]
 
 
 def _shown(panels: Sequence[Panel], grid: np.ndarray) -> list[float]:
     """The range of the axis where any density is visible, with a margin; always includes 1."""
-    seen = [
+    points = [
         float(grid[i])
         for panel in panels
         for ridge in panel.ridges
         if ridge.n
         for i in (ridge.density > ridge.density.max() * 0.004).nonzero()[0][[0, -1]]
     ]
-    return [min(seen, default=-1.0) - 0.02, max([1.0, *seen]) + 0.02]
+    return [min(points, default=-1.0) - 0.02, max([1.0, *points]) + 0.02]
 
 
 def forest(intervals: Sequence[Interval], baseline: str) -> Figure:
@@ -342,10 +342,10 @@ def scatter(**properties: Any) -> Trace:
 
 def axis(title: str = "", **properties: Any) -> dict[str, Any]:
     """An axis with the properties that all charts share."""
-    named = {"title": {"text": title}} if title else {}
+    options = {"title": {"text": title}} if title else {}
     # Labels fit by their margin: otherwise plotly measures each one to see whether it overflows.
     shared = {"ticks": "", "automargin": True, "ticklabeloverflow": "allow"}
-    return {**shared, **named, **properties}
+    return {**shared, **options, **properties}
 
 
 def log_axis(title: str, values: Sequence[float]) -> dict[str, Any]:
@@ -426,8 +426,8 @@ def forest_headline(intervals: Sequence[Interval], baseline: str) -> str:
         clear = [i.delta > 0 for i in mine if i.clear]
         counts = {"better": sum(clear), "worse": len(clear) - sum(clear)}
         counts["tied"] = len(mine) - len(clear)
-        said = [f"{word} on {number}" for word, number in counts.items() if number]
-        words = f"{formats.listed(said)} of {formats.plural(len(mine), 'task')}"
+        parts = [f"{word} on {number}" for word, number in counts.items() if number]
+        words = f"{formats.listed(parts)} of {formats.plural(len(mine), 'task')}"
         by_verdict.setdefault(words, []).append(encoder)
     sentences = [
         f"{formats.listed(names, most=4)} {'is' if len(names) == 1 else 'are'} {words}"

@@ -219,8 +219,8 @@ def encodable(value: Any) -> Any:
     What a control offers has its label; the value stays the spec.
     """
     if isinstance(value, dict) and value.get("choices"):
-        named = [(labelled(one), one) if isinstance(one, str) else one for one in value["choices"]]
-        return value | {"choices": named}
+        pairs = [(labelled(one), one) if isinstance(one, str) else one for one in value["choices"]]
+        return value | {"choices": pairs}
     return formats.encodable(value) if isinstance(value, str) else value
 
 
@@ -248,10 +248,10 @@ def left(box: Any, value: Any) -> Any:
     if isinstance(value, dict) and value.get("__type__") == "update":
         same = {
             key
-            for key, given in value.items()
-            if key in _LEFT and given is not None and getattr(box, key, None) == given
+            for key, entry in value.items()
+            if key in _LEFT and entry is not None and getattr(box, key, None) == entry
         }
-        changed = {key: given for key, given in value.items() if key not in same}
+        changed = {key: entry for key, entry in value.items() if key not in same}
         return changed if len(changed) > 1 else gr.skip()
     empty = value == "" and isinstance(box, gr.Textbox) and not begins
     return gr.skip() if empty or (begins is not None and value == begins) else value
@@ -320,9 +320,9 @@ def cosine(value: float | None) -> str:
     """A cosine with a bar under it; nothing for None."""
     if value is None:
         return ""
-    width, shown = round(100 * min(1.0, max(0.0, value))), formats.cosine(value)
+    width, text = round(100 * min(1.0, max(0.0, value))), formats.cosine(value)
     return (
-        f'<span class="t-cosine" aria-label="cosine {shown}">{shown}'
+        f'<span class="t-cosine" aria-label="cosine {text}">{text}'
         f'<i style="--share:{width}%"></i></span>'
     )
 
@@ -357,7 +357,7 @@ def table(
     block, its cells under their heads, so that nothing scrolls sideways. A row may be longer than
     the heads, as in people's files.
     """
-    named = [f' data-head="{escape(name)}"' if stacked else "" for name in columns]
+    heads = [f' data-head="{escape(name)}"' if stacked else "" for name in columns]
 
     def cells(row: Sequence[str], kind: str, extra: Sequence[str]) -> str:
         return "".join(
@@ -372,7 +372,7 @@ def table(
         )
     else:
         head = cells([escape(name) for name in columns], "th", [' scope="col"'] * len(columns))
-    body = "".join(f"<tr>{cells(row, 'td', named)}</tr>" for row in rows)
+    body = "".join(f"<tr>{cells(row, 'td', heads)}</tr>" for row in rows)
     return (
         f'<div class="t-scroll" role="region" tabindex="0" aria-label="{escape(label)}">'
         f'<table class="t-table{" t-stacked" if stacked else ""}"><thead><tr>{head}</tr></thead>'

@@ -30,17 +30,17 @@ def folder() -> Path:
     for left in root.glob(f"{_PREFIX}*"):
         with contextlib.suppress(OSError, Timeout):
             _remove(left)
-    made = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=root))
-    lock = FileLock(made / _LOCK, timeout=0)
+    scratch = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=root))
+    lock = FileLock(scratch / _LOCK, timeout=0)
     lock.acquire()
-    os.environ["GRADIO_TEMP_DIR"] = str(made)  # read at each use
+    os.environ["GRADIO_TEMP_DIR"] = str(scratch)  # read at each use
 
     def end() -> None:
         lock.release()
-        shutil.rmtree(made, ignore_errors=True)
+        shutil.rmtree(scratch, ignore_errors=True)
 
     atexit.register(end)
-    return made
+    return scratch
 
 
 def _remove(left: Path) -> None:

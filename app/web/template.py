@@ -72,8 +72,8 @@ def component_files(kinds: Iterable[str]) -> list[str]:
     Empty if that list cannot be read: pages then fetch what they need when they are opened.
     """
     text = "".join(path.read_text(encoding="utf-8") for path in ASSETS.glob("core-*.js"))
-    listed = _FILES.search(text)
-    files = re.findall(r'"\./([^"]+)"', listed.group(1)) if listed else []
+    match = _FILES.search(text)
+    files = re.findall(r'"\./([^"]+)"', match.group(1)) if match else []
     needed = {kind: re.findall(r"\[([\d,]+)\]", places) for kind, places in _KIND.findall(text)}
     numbers = {
         int(number) for kind in kinds for some in needed.get(kind, ()) for number in some.split(",")

@@ -142,7 +142,7 @@ def theme() -> gr.themes.Base:
     import gradio as gr
     from gradio.themes.utils import fonts, sizes
 
-    made = gr.themes.Base(
+    base = gr.themes.Base(
         primary_hue=gr.themes.colors.cyan,
         neutral_hue=gr.themes.colors.stone,
         text_size=sizes.text_md,
@@ -166,7 +166,7 @@ def theme() -> gr.themes.Base:
     values |= {f"{name}_dark": "none" for name in ("block_shadow", "button_primary_shadow")}
     # The page's own background is literal: it is painted before any style sheet of ours has loaded.
     light, dark = PALETTE["paper"]
-    return made.set(
+    return base.set(
         body_background_fill=light,
         body_background_fill_dark=dark,
         block_border_width="1px",

@@ -151,8 +151,8 @@ class _Training:
             for batch in batches(rows, self.batch):
                 yield torch.full((1, 1), 1 / len(batch), device=self.device)
             return
-        for seen in batches(self.visible.index_select(0, rows), self.batch):
-            weight = seen / seen.sum(0).clamp_(min=1)
+        for visible in batches(self.visible.index_select(0, rows), self.batch):
+            weight = visible / visible.sum(0).clamp_(min=1)
             yield weight.index_select(1, self._columns)
 
     def score_round(self) -> None:
@@ -170,13 +170,13 @@ class _Training:
 
     def _keep(self, positions: np.ndarray) -> None:
         self.alive = [self.alive[place] for place in positions]
-        kept = torch.from_numpy(positions).to(self.device)
-        self._columns = self._columns[kept]
-        self.model.parameters = [p.kept(kept) for p in self.model.parameters]
-        self.optimiser.keep(kept)
+        rows = torch.from_numpy(positions).to(self.device)
+        self._columns = self._columns[rows]
+        self.model.parameters = [p.kept(rows) for p in self.model.parameters]
+        self.optimiser.keep(rows)
         self._gradients = [torch.empty_like(p.values) for p in self.model.parameters]
         if self.model.scaling is not None:
-            self.model.scaling = self.model.scaling.kept(kept)
+            self.model.scaling = self.model.scaling.kept(rows)
 
     def _accuracies(self) -> np.ndarray:
         """Return the accuracy of each remaining column on its stopping rows."""

@@ -103,9 +103,9 @@ def _optimiser(
     model: torch.nn.Module, setting: SolverSetting, penalty: float
 ) -> torch.optim.Optimizer:
     kind = getattr(optim, BY_TORCH[setting.optimiser])
-    made: torch.optim.Optimizer = kind(model.parameters(), **dict(setting.options))
-    made.param_groups[0]["weight_decay"] = penalty  # overrides the options
-    return made
+    optimiser: torch.optim.Optimizer = kind(model.parameters(), **dict(setting.options))
+    optimiser.param_groups[0]["weight_decay"] = penalty  # overrides the options
+    return optimiser
 
 
 def _predict(model: torch.nn.Module, features: Features, rows: np.ndarray) -> np.ndarray:

@@ -66,8 +66,12 @@ def _rotated(features: np.ndarray) -> np.ndarray:
     """
     wide = features.shape[0] <= features.shape[1]
     values, vectors = np.linalg.eigh(features @ features.T if wide else features.T @ features)
-    kept = values > values[-1] * 1e-10
-    turned = vectors[:, kept] * np.sqrt(values[kept]) if wide else features @ vectors[:, kept]
+    significant = values > values[-1] * 1e-10
+    turned = (
+        vectors[:, significant] * np.sqrt(values[significant])
+        if wide
+        else features @ vectors[:, significant]
+    )
     return np.asarray(turned, np.float32)
 
 
@@ -127,8 +131,8 @@ class _Folds:
 
     def _back(self, of_rows: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Gather what the seen rows say of each weight, and what the penalty says."""
-        seen = (of_rows * self.mask).reshape(len(of_rows), -1)
-        return np.asarray(self.x.T @ seen + self.penalty * weights)
+        visible = (of_rows * self.mask).reshape(len(of_rows), -1)
+        return np.asarray(self.x.T @ visible + self.penalty * weights)
 
     def _dot(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         """Return the inner product of each fold: float32 (folds,)."""
@@ -152,5 +156,5 @@ def repeated_folds(
     """Yield (rows to fit on, rows to predict) of stratified folds, drawn several times."""
     from sklearn.model_selection import RepeatedStratifiedKFold
 
-    drawn = RepeatedStratifiedKFold(n_splits=folds, n_repeats=repeats, random_state=seed)
-    yield from drawn.split(labels, labels)
+    splitter = RepeatedStratifiedKFold(n_splits=folds, n_repeats=repeats, random_state=seed)
+    yield from splitter.split(labels, labels)

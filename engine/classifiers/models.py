@@ -244,10 +244,10 @@ class Hidden:
         """See `ColumnsModel`."""
         first, second = (parameter.values for parameter in self.parameters)
         active = _affine(x, _weights_of_raw(first, self.scaling, 1))  # (B, C, H)
-        kept = None
+        mask = None
         if self.dropout:
-            kept = torch.empty_like(active).bernoulli_(1 - self.dropout, generator=self._noise)
-            active.mul_(kept.div_(1 - self.dropout))
+            mask = torch.empty_like(active).bernoulli_(1 - self.dropout, generator=self._noise)
+            active.mul_(mask.div_(1 - self.dropout))
         active.sigmoid_()
         z = self._logits(active, second)  # (B, C, K)
         error = _softmax_error(z, y, weight, 2).transpose(0, 1)
@@ -255,8 +255,8 @@ class Hidden:
         torch.sum(error, 1, out=out[1][:, -1])
         back = torch.bmm(error, second[:, :-1].transpose(1, 2)).transpose(0, 1)
         back = back * active * (1 - active)
-        if kept is not None:
-            back.mul_(kept)
+        if mask is not None:
+            back.mul_(mask)
         _write_gradient(x, back, self.scaling, 1, out[0])
 
     def predict(self, x: torch.Tensor, columns: torch.Tensor) -> torch.Tensor:

@@ -236,7 +236,7 @@ def _draws(
     order = random.permutation(n)
     for start in range(0, n, BATCH):
         batch = order[start : start + BATCH]
-        outside, wanted = n - len(batch), CONTRASTS * len(batch)
-        drawn = [random.randint(0, outside, size=wanted) for _ in range(2)]
-        images, captions = (order[d + len(batch) * (d >= start)] for d in drawn)
+        outside, number = n - len(batch), CONTRASTS * len(batch)
+        pairs = [random.randint(0, outside, size=number) for _ in range(2)]
+        images, captions = (order[d + len(batch) * (d >= start)] for d in pairs)
         yield batch, images, captions

@@ -87,8 +87,8 @@ class Fit:
         if self.stop is not None:
             return self.train, self.stop
         shuffled = random.permutation(self.train)
-        held = int(HOLD_OUT * len(self.train))
-        return shuffled[held:], shuffled[:held]
+        size = int(HOLD_OUT * len(self.train))
+        return shuffled[size:], shuffled[:size]
 
 
 @dataclass(frozen=True, eq=False)

@@ -122,13 +122,13 @@ def cross_validate(trainer: FoldTrainer) -> Validated:
     outer = outer_folds(trainer)
     inner = [
         Fit(train, stop, penalty)
-        for seen, _ in outer
-        for folds in [_folds(trainer, seen, OUTER_SEED)]
+        for training, _ in outer
+        for folds in [_folds(trainer, training, OUTER_SEED)]
         for penalty in penalties
         for train, stop in folds
     ]
     # Columns are cheap together and expensive alone: all final fits are trained along with them.
-    last = [Fit(seen, None, p, test) for seen, test in outer for p in penalties]
+    last = [Fit(training, None, p, test) for training, test in outer for p in penalties]
     if trainer.together:
         solution = trainer.solve(inner + last)
     else:
@@ -140,15 +140,15 @@ def cross_validate(trainer: FoldTrainer) -> Validated:
         final = [solution[len(inner) + place] for place in places]
     else:
         final = trainer.solve([last[place] for place in places])
-    chosen = [penalties[place % len(penalties)] for place in places]
-    return _combine(trainer, outer, scores, chosen, final)
+    penalty_of = [penalties[place % len(penalties)] for place in places]
+    return _combine(trainer, outer, scores, penalty_of, final)
 
 
 def folds(trainer: FoldTrainer, train: np.ndarray, test: np.ndarray) -> Validated:
     """Score a set with a train and a test split, selecting by folds of train (TREC, MRPC)."""
     penalties = _grid(trainer, range(-1, 6))
     parts = _folds(trainer, train, trainer.seed)
-    choosing = [Fit(seen, stop, p) for p in penalties for seen, stop in parts]
+    choosing = [Fit(training, stop, p) for p in penalties for training, stop in parts]
     solution = trainer.solve(choosing, then=1)
     means = np.array([fit.accuracy for fit in solution]).reshape(len(penalties), -1).mean(axis=1)
     scores = [_points(mean) for mean in means]
@@ -202,12 +202,15 @@ def normalised(
     """
     penalties = _grid(trainer, range(-2, 4), penalised)
     if dev is None:
-        chosen_on = [_folds(trainer, seen, OUTER_SEED)[0] for seen, _ in outer]
+        chosen_on = [_folds(trainer, training, OUTER_SEED)[0] for training, _ in outer]
         final = [
-            Fit(seen, None, p, test, z) for z in _ZNORM for seen, test in outer for p in penalties
+            Fit(training, None, p, test, z)
+            for z in _ZNORM
+            for training, test in outer
+            for p in penalties
         ]
     else:  # selecting and final fits are stopped by the same rows: they are the same fits
-        chosen_on, final = [(seen, dev) for seen, _ in outer], []
+        chosen_on, final = [(training, dev) for training, _ in outer], []
     choosing = [
         Fit(train, stop, p, None if final else test, z)
         for z in _ZNORM
@@ -220,9 +223,9 @@ def normalised(
     for at in (0, half):
         accuracies = np.array([fit.accuracy for fit in solution[at : at + half]])
         scores, places = _best(accuracies.reshape(len(outer), len(penalties)))
-        chosen = [penalties[place % len(penalties)] for place in places]
+        penalty_of = [penalties[place % len(penalties)] for place in places]
         fits = [finals[at + place] for place in places]
-        options.append(_combine(trainer, outer, scores, chosen, fits))
+        options.append(_combine(trainer, outer, scores, penalty_of, fits))
     plain, normal = options
     znorm = normal.dev > plain.dev
     best = normal if znorm else plain

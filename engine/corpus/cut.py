@@ -123,8 +123,8 @@ def check_free(folder: Path, encoder: Encoder, format: str, dtype: str) -> None:
             )
         return
     there = Cut.read(folder)
-    wanted = (encoder.fingerprint, format, dtype)
-    if (there.fingerprint, there.format, there.dtype) != wanted:
+    identity = (encoder.fingerprint, format, dtype)
+    if (there.fingerprint, there.format, there.dtype) != identity:
         changed = there.encoder == encoder.name and there.fingerprint != encoder.fingerprint
         how = "with earlier weights" if changed else f"{there.dtype}, {there.format}"
         raise UserError(
@@ -171,9 +171,9 @@ def cut(
                 progress(file.name, shards[-1].stop)
     if not shards:
         raise UserError("The corpus has no sentence.", "Are these the right files?", code="missing")
-    made = Cut(tuple(shards), encoder.name, encoder.fingerprint, format, dtype)
-    made.write(folder)
-    return made
+    result = Cut(tuple(shards), encoder.name, encoder.fingerprint, format, dtype)
+    result.write(folder)
+    return result
 
 
 def _shards(file: Path, column: str | None, rows: int) -> Iterator[list[bytes]]:

@@ -83,10 +83,10 @@ class EncodedCorpus:
     def find(self, keys: Sequence[bytes]) -> np.ndarray:
         """Return positions of sentences by `sentence_key`, int64 (n,); -1 for a missing one."""
         known, prefixes, order = self._keys
-        wanted = np.frombuffer(b"".join(keys), "<u8").reshape(-1, 2)
+        targets = np.frombuffer(b"".join(keys), "<u8").reshape(-1, 2)
         # The first of duplicate sentences; half a key tells a billion sentences apart.
-        at = order[np.minimum(np.searchsorted(prefixes, wanted[:, 0]), len(prefixes) - 1)]
-        return np.where((known[at] == wanted).all(axis=1), at, -1)
+        at = order[np.minimum(np.searchsorted(prefixes, targets[:, 0]), len(prefixes) - 1)]
+        return np.where((known[at] == targets).all(axis=1), at, -1)
 
     def sentences(self) -> Iterator[str]:
         """Yield every sentence, in the order of the rows."""

@@ -88,8 +88,8 @@ def first_table(source: Path, filename: str) -> tuple[Path | bytes, str]:
 
 def are_languages(names: Sequence[str]) -> bool:
     """Return whether files are two, each named by a language: a.en.txt and a.de.txt."""
-    told = {_language(name) for name in names} - {""}
-    return len(names) == len(told) == 2
+    languages = {_language(name) for name in names} - {""}
+    return len(names) == len(languages) == 2
 
 
 def _is_table(name: str) -> bool:
@@ -175,8 +175,8 @@ def unpack(source: Path | bytes, filename: str) -> dict[str, bytes]:
     """Return name -> content of an archive's files; names keep at most their last two parts."""
     files: dict[str, bytes] = {}
     for full, content in entries(source, filename):
-        shown = "".join(c if c.isprintable() else "?" for c in full)
-        name = "/".join(part[-80:] for part in PurePosixPath(shown).parts[-2:])
+        printable = "".join(c if c.isprintable() else "?" for c in full)
+        name = "/".join(part[-80:] for part in PurePosixPath(printable).parts[-2:])
         if name in files:
             raise UserError(
                 f"{filename} contains two files {name!r}.", "Keep one of them.", code="conflict"

@@ -223,14 +223,14 @@ def read(name: str, files: Mapping[str, Path | bytes], title: str) -> Retrieval:
     candidates: dict[str, tuple[str, ...]] = {}
     for file in parts.candidates.values():
         for place, row in rows(file):
-            listed = row.get("corpus-ids")
-            if not isinstance(listed, list):
+            ids = row.get("corpus-ids")
+            if not isinstance(ids, list):
                 raise UserError(
                     f"{place} lists no documents.",
                     "Expected: `corpus-ids`, a list.",
                     code="missing",
                 )
-            candidates[_value(place, row, _QUERY, 0)] = tuple(str(key) for key in listed)
+            candidates[_value(place, row, _QUERY, 0)] = tuple(str(key) for key in ids)
     data = assemble(
         name,
         title,

@@ -154,23 +154,23 @@ def _known_items(
         every.update(counts)
     vocabulary = np.array([*every], object)
     anywhere = np.array([*every.values()], float) / max(every.total(), 1)
-    made, colliding = dict[str, str](), 0
+    queries, colliding = dict[str, str](), 0
     for key in keys:
         own = words.get(key, Counter())
         weights = np.array([n * np.log(len(words) / within[word]) for word, n in own.items()])
-        if np.count_nonzero(weights) < LENGTHS[0] or len(made) == MAX_OF_A_KIND:
+        if np.count_nonzero(weights) < LENGTHS[0] or len(queries) == MAX_OF_A_KIND:
             continue
         many = min(int(rng.integers(LENGTHS[0], LENGTHS[1] + 1)), int(np.count_nonzero(weights)))
-        drawn = np.array([*own], object)[
+        picked = np.array([*own], object)[
             rng.choice(len(own), many, replace=False, p=weights / weights.sum())
         ]
         noisy = rng.random(many) < NOISE
         noisy[0] = False
         others = vocabulary[rng.choice(len(vocabulary), many, p=anywhere)]
-        made[f"known:{key}"] = " ".join(np.where(noisy, others, drawn))
-        wanted = {*drawn[~noisy]}
-        colliding += any(wanted <= of.keys() for other, of in words.items() if other != key)
-    return made, colliding
+        queries[f"known:{key}"] = " ".join(np.where(noisy, others, picked))
+        picks = {*picked[~noisy]}
+        colliding += any(picks <= of.keys() for other, of in words.items() if other != key)
+    return queries, colliding
 
 
 def _alike(documents: dict[str, str]) -> dict[str, list[str]]:
@@ -189,22 +189,22 @@ def _notes(
     known: int,
 ) -> list[str]:
     """What is to be known of the documents that queries were made of."""
-    said = []
+    notes = []
     if not known and any(map(is_unspaced, documents.values())):
-        said.append(
+        notes.append(
             "The documents are in a script without spaces between words, so no queries of words "
             "are made."
         )
     if repeated := sum(len(keys) > 1 for keys in alike.values()):
-        said.append(
+        notes.append(
             f"{repeated:,} of {len(documents):,} documents repeat another: each copy counts as "
             "right."
         )
     if colliding > MAX_COLLIDING * known:
-        said.append(
+        notes.append(
             f"For {colliding:,} of {known:,} queries of words, another document has all of them "
             "too: the documents are much alike, and no score can reach 100."
         )
-    if asked := sum(not key.startswith(WRITTEN) for key in data.queries):
-        said.append(f"The {asked:,} queries of {data.name} are ignored.")
-    return said
+    if written := sum(not key.startswith(WRITTEN) for key in data.queries):
+        notes.append(f"The {written:,} queries of {data.name} are ignored.")
+    return notes

@@ -352,10 +352,10 @@ def _sources(root: Path) -> dict[str, DatasetSource]:
     sources = _standard(root)
     sources += table_folders.sources(root, _covered_paths(sources))
     sources += _unreadable(root, _covered_paths(sources))
-    named: dict[str, DatasetSource] = {}
+    by_name: dict[str, DatasetSource] = {}
     for source in sources:  # of equal names, the set of a built-in task comes first
-        named.setdefault(source.info.name, source)
-    return named
+        by_name.setdefault(source.info.name, source)
+    return by_name
 
 
 def _of_upload(name: str, upload: Upload) -> DatasetInfo:

@@ -66,21 +66,21 @@ class Splitter:
                 f"{', '.join(MIN_SIZES)}.",
                 code="unknown",
             )
-        found = cls(method, *map(int, numbers), late=late)
+        splitter = cls(method, *map(int, numbers), late=late)
         unit, least = "tokens" if method == "tokens" else "characters", MIN_SIZES[method]
-        if found.size < least:
+        if splitter.size < least:
             raise UserError(
-                f"Chunks of {found.size} {unit} may be shorter than a word.",
+                f"Chunks of {splitter.size} {unit} may be shorter than a word.",
                 f"Take at least {least} {unit}; 400 characters or 100 tokens are usual.",
                 code="too-few",
             )
-        if found.overlap >= found.size:
+        if splitter.overlap >= splitter.size:
             raise UserError(
-                f"Chunks of {found.size} {unit} cannot overlap by {found.overlap}.",
+                f"Chunks of {splitter.size} {unit} cannot overlap by {splitter.overlap}.",
                 "Choose an overlap below the size.",
                 code="conflict",
             )
-        return found
+        return splitter
 
     def __str__(self) -> str:
         end = f",{self.overlap}" if self.overlap else ""
@@ -105,8 +105,8 @@ class Splitter:
         if not separator:
             places = list(range(start + 1, stop))
         else:
-            found = re.finditer(re.escape(separator), text[start:stop])
-            places = [start + match.start() for match in found]
+            matches = re.finditer(re.escape(separator), text[start:stop])
+            places = [start + match.start() for match in matches]
         yield from self._pack(text, _spans_between(start, places, stop), separators[at + 1 :])
 
     def _pack(self, text: str, pieces: Iterable[Span], separators: Sequence[str]) -> Iterator[Span]:
@@ -222,7 +222,7 @@ def cut(data: Dataset, splitter: Splitter, name: str) -> Retrieval:
             places[chunk] = Place(key, start, stop)
             of.setdefault(key, []).append(chunk)
     texts = {chunk: data.documents[at.document][at.start : at.stop] for chunk, at in places.items()}
-    listed = data.candidates and {
+    ids = data.candidates and {
         query: tuple(chunk for key in keys for chunk in of.get(key, ()))
         for query, keys in data.candidates.items()
     }
@@ -233,7 +233,7 @@ def cut(data: Dataset, splitter: Splitter, name: str) -> Retrieval:
         documents=texts,
         places=places,
         whole=data,
-        candidates=listed,
+        candidates=ids,
         late=splitter.late,
         notes=(*data.notes, note),
     )

@@ -128,8 +128,8 @@ def guess(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> tuple[Kind, 
     roles: dict[str, str] = {}
     for role, names in _NAMES.items():
         allowed = [c for c in columns if c not in numeric or role in _NUMBERS]
-        taken = {"right": roles.get("left"), "positive": roles.get("anchor")}.get(role)
-        free = [c for c in reversed(allowed) if c != taken]
+        other = {"right": roles.get("left"), "positive": roles.get("anchor")}.get(role)
+        free = [c for c in reversed(allowed) if c != other]
         within = {_bare(last_part(c)): c for c in free}
         plain = within | {_bare(c): c for c in free}
         if column := next((plain[name] for name in names if name in plain), None):
@@ -139,8 +139,8 @@ def guess(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> tuple[Kind, 
     ):
         del roles["grade"]
     paired = {"left", "right"} <= roles.keys() or unnamed
-    named = "text" in roles
-    two = _by_value(roles, columns, rows, numeric) and not named
+    has_text = "text" in roles
+    two = _by_value(roles, columns, rows, numeric) and not has_text
     if "label" not in roles and not paired:
         values = {c: [str(row[i]) for row in rows] for i, c in enumerate(columns)}
         labels = [c for c in candidates(values)[1] if c not in roles.values()]

@@ -87,14 +87,14 @@ def _sheet(file: Path, target: Path, sheet: str) -> Converted:
                 f"Its sheets are: {listed(names)}." if names else "Save the table as CSV UTF-8.",
                 code="unknown",
             )
-        for chosen in (sheet,) if sheet else names:
-            has_gaps = _write(book[chosen], target, file.name)
+        for picked in (sheet,) if sheet else names:
+            has_gaps = _write(book[picked], target, file.name)
             if target.stat().st_size:
-                lacks_values = has_gaps and _lacks_values(file, book[chosen])
+                lacks_values = has_gaps and _lacks_values(file, book[picked])
                 break
         else:
             raise UserError(
-                f"The sheet {chosen} of {file.name} is empty."
+                f"The sheet {picked} of {file.name} is empty."
                 if sheet
                 else f"{file.name} is empty.",
                 "Give a sheet with at least one row.",
@@ -102,14 +102,14 @@ def _sheet(file: Path, target: Path, sheet: str) -> Converted:
             )
     finally:
         book.close()
-    others = [name for name in names if name != chosen]
+    others = [name for name in names if name != picked]
     more = f" It also has {listed(others, 6)}." if others else ""
     if lacks_values:
         more += (
             " Formulas without a value were read as empty: open the file in a spreadsheet program "
             "and save it again."
         )
-    return Converted(target, f"The sheet {chosen} of {file.name} was read.{more}", names)
+    return Converted(target, f"The sheet {picked} of {file.name} was read.{more}", names)
 
 
 def _write(sheet: Any, target: Path, name: str) -> bool:
@@ -135,13 +135,13 @@ def _lacks_values(file: Path, sheet: Any) -> bool:
 
     formulas = openpyxl.load_workbook(file, read_only=True, keep_links=False)
     both = zip(sheet.iter_rows(), formulas[sheet.title].iter_rows(), strict=True)
-    found = any(
+    is_empty = any(
         value.value is None and cell.data_type == "f"
         for rows in both
         for value, cell in zip(*rows, strict=True)
     )
     formulas.close()
-    return found
+    return is_empty
 
 
 def _cell(value: Any) -> Any:

@@ -229,8 +229,8 @@ def _of_lists(text: str) -> Dialect:
 
 
 def _of_text(text: str, whole: bool, ending: str) -> Dialect:
-    said = _TO_SKIP.match(text)
-    body = text[said.end() :] if said else text
+    mark = _TO_SKIP.match(text)
+    body = text[mark.end() :] if mark else text
     above = [] if ending == ".txt" else _above(body)
     body = body[sum(map(len, above)) :]
     start = body[:_START]
@@ -244,8 +244,8 @@ def _of_text(text: str, whole: bool, ending: str) -> Dialect:
     tabs = {line.count("\t") for line in lines}
     table = len(tabs) == 1 or (_is_quoted(body, whole) and _fit(start, "\t", None)[0] == 1.0)
     separator, escape = "\t", None
-    if said:
-        separator = said[1]
+    if mark:
+        separator = mark[1]
     elif ending == ".csv":
         separator, escape = _separator(start)
     elif "\t" not in lines[0] or (ending == ".txt" and (not table or len(lines) < 3)):
@@ -258,7 +258,7 @@ def _of_text(text: str, whole: bool, ending: str) -> Dialect:
             separator, escape = "\t", None
     bare = separator == "\t" and not _is_quoted(body, whole)
     dialect = Dialect(
-        ".tsv" if bare else ".csv", separator=separator, escape=escape, skip=len(above) + bool(said)
+        ".tsv" if bare else ".csv", separator=separator, escape=escape, skip=len(above) + bool(mark)
     )
     if bare:
         return _describe(dialect, [line.rstrip("\r\n").split("\t") for line in lines])
@@ -292,8 +292,8 @@ def _describe(dialect: Dialect, rows: list[list[str]]) -> Dialect:
     if not rows or len(rows[0]) > MAX_COLUMNS:
         return dialect
     first, *others = rows
-    filled = (i for row in rows for i, cell in enumerate(row, start=1) if cell.strip())
-    width = min(len(first), max(filled, default=1))
+    positions = (i for row in rows for i, cell in enumerate(row, start=1) if cell.strip())
+    width = min(len(first), max(positions, default=1))
     columns = [[row[i].strip() for row in rows if i < len(row)] for i in range(width)]
     decimals = tuple(i for i, cells in enumerate(columns) if _has_commas(cells[1:]))
     dialect = replace(dialect, width=width, decimals=decimals)

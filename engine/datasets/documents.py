@@ -116,8 +116,8 @@ def labels_of(names: Sequence[str]) -> dict[str, tuple[str, str]]:
 def _lists(path: PurePosixPath, folders: Collection[str]) -> bool:
     """Whether a file beside folders of labels is no text, but about those in them."""
     kind = path.suffix.lower()
-    named = any(word in folders for word in re.split(r"[-_.]", path.stem))
-    return named if kind in ("", ".txt") else kind not in (*_PROSE, *ENDINGS)
+    is_listed = any(word in folders for word in re.split(r"[-_.]", path.stem))
+    return is_listed if kind in ("", ".txt") else kind not in (*_PROSE, *ENDINGS)
 
 
 def is_judged(name: str) -> bool:

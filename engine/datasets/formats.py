@@ -355,8 +355,8 @@ def _fields(
         return columns, lambda one, missing: [one.get(column, missing) for column in columns]
 
     def cells(one: dict[str, Any], missing: Any) -> list[Any]:
-        found = dict(_flat(one))
-        return [found.get(column, missing) for column in within]
+        fields = dict(_flat(one))
+        return [fields.get(column, missing) for column in within]
 
     return within, cells
 
@@ -406,20 +406,20 @@ def _name_columns(rows: Iterator[TableRow], header: bool) -> Table:
 
 def _distinct(names: list[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return distinct names (`text`, `text (2)`, `column 3`) and the repeated ones."""
-    taken: set[str] = set()
+    used: set[str] = set()
     numbers: dict[str, int] = {}  # name -> the least number that may be free
     columns: list[str] = []
     repeated: list[str] = []
     for position, name in enumerate(names, start=1):
         name = name or f"column {position}"
-        if name in taken:
+        if name in used:
             repeated.append(name)
             number = numbers.get(name, 2)
-            while f"{name} ({number})" in taken:
+            while f"{name} ({number})" in used:
                 number += 1
             numbers[name] = number + 1
             name = f"{name} ({number})"
-        taken.add(name)
+        used.add(name)
         columns.append(name)
     return tuple(columns), tuple(dict.fromkeys(repeated))
 

@@ -83,10 +83,10 @@ def _of_scores(data: ScoredPairs, seed: int, name: str) -> ScoredPairs:
     own = [part if data.parts_are == "splits" else "" for part, *_ in rows]
     splits = _splits([(a, b) for _, a, b, _ in rows], [""] * len(rows), own, seed)
     parts = {}
-    for wanted in (_TRAIN, _TEST):
-        mine = [row for row, to in zip(rows, splits, strict=True) if to == wanted]
+    for split in (_TRAIN, _TEST):
+        mine = [row for row, to in zip(rows, splits, strict=True) if to == split]
         left, right = (tuple(row[side] for row in mine) for side in (1, 2))
-        parts[wanted] = PairPart(left, right, np.array([row[3] for row in mine], np.float64))
+        parts[split] = PairPart(left, right, np.array([row[3] for row in mine], np.float64))
     return replace(data, name=name, parts=parts, parts_are="splits")
 
 

@@ -97,14 +97,14 @@ def load(name: str) -> Dataset:
         The data set, named with the commit and the columns used, so that the name always gives the
         same data.
     """
-    wanted = parse(name)
-    path = _fetch(wanted)
+    address = parse(name)
+    path = _fetch(address)
     # The cache is laid out as …/snapshots/COMMIT/FILE, so the commit is also known offline.
-    commit = path.parents[len(PurePosixPath(wanted.file).parts) - 1].name
+    commit = path.parents[len(PurePosixPath(address.file).parts) - 1].name
     filename = path.name
-    columns = wanted.columns
+    columns = address.columns
     mapping = _infer_mapping(columns) if columns else preview(path, filename).mapping
-    pinned = HubFile(wanted.repository, commit, wanted.file, mapping.columns)
+    pinned = HubFile(address.repository, commit, address.file, mapping.columns)
     return read(path, filename, mapping, str(pinned))
 
 

@@ -134,8 +134,8 @@ def _of_file(root: Path, file: Path) -> list[DatasetSource]:
     """The data sets of a folder's own manifest; one with its problem if it cannot be read."""
     place = file.parent.relative_to(root).as_posix()
     try:
-        given = json.loads(file.read_text("utf-8"))
-        every = given if isinstance(given, list) else [given]
+        facts = json.loads(file.read_text("utf-8"))
+        every = facts if isinstance(facts, list) else [facts]
         return [s for one in every for s in _sets(Manifest.of(one, where(file)), file.parent, file)]
     except (ValueError, OSError, RecursionError) as error:  # UserError is a ValueError
         problem = str(error) if isinstance(error, UserError) else f"{where(file)}: {error}"

@@ -91,9 +91,9 @@ class ParquetFile:
             self._file = pq.ParquetFile(self._opened, **options)
             schema = self._file.schema_arrow
             fields = _flat(schema.empty_table()).schema
-            chosen = None if choose is None else choose(fields.names)
-            self._check(chosen, bounded)
-            self._fields = [f for f in fields if chosen is None or f.name in chosen]
+            columns = None if choose is None else choose(fields.names)
+            self._check(columns, bounded)
+            self._fields = [f for f in fields if columns is None or f.name in columns]
             if lists := self._leaves([f.name for f in self._fields if _is_list(f.type)]):
                 # By number: a text may be in any number of lists, which would not fit unpacked.
                 metadata = self._file.metadata
@@ -108,7 +108,7 @@ class ParquetFile:
         self.classes = _classes(schema.metadata or {})
         self._plain = [field.name for field in self._fields if not _is_opaque(field.type)]
         if not self._plain:
-            called = f" called {', '.join(chosen)}" if chosen else ""
+            called = f" called {', '.join(columns)}" if columns else ""
             raise UserError(
                 f"{filename} has no column of text or numbers{called}.",
                 "Save the sentences as a column of text.",
@@ -142,8 +142,8 @@ class ParquetFile:
             with self._file as file:
                 for group in range(file.metadata.num_row_groups):
                     rows = max(1, min(_ROWS, _ROOM // self._longest(group)))
-                    chosen = {"row_groups": [group], "columns": list(dict.fromkeys(self._plain))}
-                    for batch in file.iter_batches(batch_size=rows, **chosen):
+                    options = {"row_groups": [group], "columns": list(dict.fromkeys(self._plain))}
+                    for batch in file.iter_batches(batch_size=rows, **options):
                         yield self._cells(batch)
         except UserError:
             raise

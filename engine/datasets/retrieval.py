@@ -56,9 +56,13 @@ def assemble(
         )
     notes[_UNJUDGED] = [key for key in texts if key not in known]
     notes[_EMPTY] = [key for key, text in corpus.items() if not text.strip()]
-    kept = {query: text for query, text in texts.items() if query in known}
-    chosen = None if candidates is None else _candidates(kept, candidates, corpus, title)
-    return Retrieval(name, kept, corpus, judgements, chosen, _with_counts(notes), answers)
+    with_judgements = {query: text for query, text in texts.items() if query in known}
+    rankings = (
+        None if candidates is None else _candidates(with_judgements, candidates, corpus, title)
+    )
+    return Retrieval(
+        name, with_judgements, corpus, judgements, rankings, _with_counts(notes), answers
+    )
 
 
 def of_texts(name: str, title: str, judged: Mapping[str, Sequence[Judged]]) -> Retrieval:

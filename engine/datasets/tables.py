@@ -80,8 +80,8 @@ class Mapping:
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-serialisable values."""
-        chosen = {"type": self.type} if self.type else {}
-        return {"kind": self.kind, "columns": dict(self.columns), "header": self.header, **chosen}
+        fields = {"type": self.type} if self.type else {}
+        return {"kind": self.kind, "columns": dict(self.columns), "header": self.header, **fields}
 
     @classmethod
     def from_dict(cls, values: MappingABC[str, Any]) -> Mapping:
@@ -118,8 +118,8 @@ class Preview:
     @property
     def mapping(self) -> Mapping:
         """The guesses as a mapping of the likeliest kind; raises UserError if incomplete."""
-        chosen = {r: self.guesses[r] for r in roles_of(self.kind) if r in self.guesses}
-        return Mapping(self.kind, chosen, self.header, self.type)
+        columns = {r: self.guesses[r] for r in roles_of(self.kind) if r in self.guesses}
+        return Mapping(self.kind, columns, self.header, self.type)
 
 
 def preview(source: Path | bytes, filename: str, header: bool | None = None) -> Preview:
@@ -140,11 +140,11 @@ def preview(source: Path | bytes, filename: str, header: bool | None = None) -> 
     count, problems = _problems(table, sample, kind, guesses)
     if left_out:
         problems.append(f"Columns without texts or numbers, not read: {listed(left_out, 4)}.")
-    shown = [
+    first = [
         [short(cell, _MAX_SHOWN_CHARACTERS) for cell in cells]
         for _, cells in sample[:_MAX_SHOWN_ROWS]
     ]
-    return Preview(table.columns, shown, count, kind, guesses, problems, table.header)
+    return Preview(table.columns, first, count, kind, guesses, problems, table.header)
 
 
 def _problems(
@@ -188,8 +188,8 @@ def _together(
     files: MappingABC[str, bytes], by_split: Sequence[tuple[str, str]], header: bool | None
 ) -> Preview:
     """Preview the tables of an archive as one, whose files are its splits."""
-    shown = {name: preview(files[name], name, header) for _, name in by_split}
-    (title, first), *others = shown.items()
+    previews = {name: preview(files[name], name, header) for _, name in by_split}
+    (title, first), *others = previews.items()
     for name, other in others:
         if set(other.columns) != set(first.columns):
             raise UserError(
@@ -198,13 +198,13 @@ def _together(
                 "Files of one data set need the same columns.",
                 code="mismatch",
             )
-    problems = [f"{name}: {text}" for name, look in shown.items() for text in look.problems]
-    problems += filter(None, (encoding_note(files[name], name) for name in shown))
+    problems = [f"{name}: {text}" for name, look in previews.items() for text in look.problems]
+    problems += filter(None, (encoding_note(files[name], name) for name in previews))
     guesses = {role: c for role, c in first.guesses.items() if role != "split" or not others}
-    folders = list(dict.fromkeys(name.rpartition("/")[0] for name in shown))
+    folders = list(dict.fromkeys(name.rpartition("/")[0] for name in previews))
     if len(folders) > 1:
         problems.append(f"Files of several folders, taken together: {listed(folders, 6)}.")
-    count = sum(look.n_rows for look in shown.values())
+    count = sum(look.n_rows for look in previews.values())
     return replace(first, n_rows=count, guesses=guesses, problems=problems)
 
 
@@ -298,7 +298,7 @@ def labelled_rows(source: Path | bytes, filename: str, mapping: Mapping) -> tupl
         return "", 0
     table = _open(source, filename, mapping.columns, mapping.header)
     places = {role: table.columns.index(column) for role, column in mapping.columns.items()}
-    kept, without = list[str](), 0
+    labels, without = list[str](), 0
     for _, cells in table.rows:
         if len(cells) != len(table.columns):  # `read` reports it
             return "", 0
@@ -306,8 +306,8 @@ def labelled_rows(source: Path | bytes, filename: str, mapping: Mapping) -> tupl
             without += 1
         else:
             row = {role: as_text(cells[place]) for role, place in places.items()}
-            kept.append(json.dumps(row))
-    return ("".join(f"{row}\n" for row in kept), without) if without else ("", 0)
+            labels.append(json.dumps(row))
+    return ("".join(f"{row}\n" for row in labels), without) if without else ("", 0)
 
 
 def read_columns(

@@ -34,8 +34,8 @@ def draw(data: Retrieval, n: int) -> list[str]:
     """Draw the ids of n documents at random, one of each text; all of them if there are fewer."""
     different = {text.strip(): key for key, text in reversed(data.documents.items())}
     keys = [different[text] for text in reversed(different) if text]
-    chosen = np.random.default_rng(_SEED).permutation(len(keys))[:n]
-    return [keys[i] for i in sorted(chosen)]
+    sample = np.random.default_rng(_SEED).permutation(len(keys))[:n]
+    return [keys[i] for i in sorted(sample)]
 
 
 def messages(document: str) -> Messages:
@@ -75,17 +75,17 @@ def write(
     """
     stop, threads = threading.Event(), ThreadPoolExecutor(_AT_ONCE)
     model = Chat(spec, send_texts, stop.wait)
-    asked = {threads.submit(model.ask, messages(text)): key for key, text in documents}
+    futures = {threads.submit(model.ask, messages(text)): key for key, text in documents}
     try:
-        for done, one in enumerate(as_completed(asked), 1):
+        for done, one in enumerate(as_completed(futures), 1):
             error = one.exception()
             if error is not None and not isinstance(error, Unacceptable):
                 break
-            tick(done / len(asked))
+            tick(done / len(futures))
     finally:
         stop.set()  # threads that wait to try again do it at once, for the last time
         threads.shutdown(cancel_futures=True)
-    ended = {key: one for one, key in asked.items() if not one.cancelled()}
+    ended = {key: one for one, key in futures.items() if not one.cancelled()}
     errors = [error for one in ended.values() if (error := one.exception())]
     queries = {
         key: query

@@ -101,8 +101,8 @@ class _Expression:
         try:
             tree = ast.parse(self._source)
         except SyntaxError as error:
-            said = "{} is never closed." if "never closed" in error.msg else _UNEXPECTED
-            raise self.refused((error.offset or 0) - len(_BEGIN), said) from None
+            problem = "{} is never closed." if "never closed" in error.msg else _UNEXPECTED
+            raise self.refused((error.offset or 0) - len(_BEGIN), problem) from None
         return self._of(cast("Any", tree.body[0]).value, vectors)
 
     def _of(self, node: ast.expr, vectors: Mapping[str, np.ndarray]) -> Value:
@@ -160,8 +160,8 @@ class _Expression:
         """The error of what is at a position; of the end, where there is nothing."""
         part, end = self._tokens.get(place, ""), len(self.text.rstrip()) + 1
         place = place if 0 < place < end else end
-        said = message.format(f"{part!r} at place {place}" if part else "The end")
-        return PlacedError(said, hint, self.text, place, max(1, len(part)))
+        problem = message.format(f"{part!r} at place {place}" if part else "The end")
+        return PlacedError(problem, hint, self.text, place, max(1, len(part)))
 
 
 def _check_names(parsed: _Expression, vectors: Mapping[str, np.ndarray]) -> None:

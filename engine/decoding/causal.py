@@ -81,12 +81,12 @@ class CausalDecoder(nn.Module):
                 code="unsupported",
             )
         begin = end if tokenizer.bos_token_id is None else tokenizer.bos_token_id
-        made = cls(dim, config={}, begin=begin, end=end, positions=positions, base=base)
+        decoder = cls(dim, config={}, begin=begin, end=end, positions=positions, base=base)
         # Initialise the prefix at the scale of the model's token embeddings.
         deviation = float(base.get_input_embeddings().weight.detach().std())
-        nn.init.normal_(made.read.weight, std=deviation / dim**0.5)
-        nn.init.zeros_(made.read.bias)
-        return made
+        nn.init.normal_(decoder.read.weight, std=deviation / dim**0.5)
+        nn.init.zeros_(decoder.read.bias)
+        return decoder
 
     @property
     def sizes(self) -> dict[str, Any]:
@@ -103,13 +103,13 @@ class CausalDecoder(nn.Module):
 
     def loss(self, vectors: Tensor, ids: Tensor) -> Tensor:
         """Mean cross entropy of the tokens after BEGIN; see `PrefixTransformer.loss`."""
-        tokens, at, wanted = targets(ids, vectors.device)
-        given = self.base.get_input_embeddings()(self._own(tokens))
-        states = torch.cat([self._read(vectors), given], 1)
+        tokens, at, labels = targets(ids, vectors.device)
+        embedded = self.base.get_input_embeddings()(self._own(tokens))
+        states = torch.cat([self._read(vectors), embedded], 1)
         # The attention is causal and the padding is on the right: no real position sees it.
         logits = self.base(inputs_embeds=states, use_cache=False).logits[:, self.prefix :]
         logits = logits.flatten(0, 1).index_select(0, at)
-        return F.cross_entropy(logits.float(), self._own(wanted))
+        return F.cross_entropy(logits.float(), self._own(labels))
 
     def begin(self, vectors: Tensor) -> Any:
         """The model's cache of the prefix, before any token."""
@@ -127,8 +127,8 @@ class CausalDecoder(nn.Module):
 
     def step(self, cache: Any, last: Tensor) -> tuple[Tensor, Any]:
         """Advance by one token; see `Incremental.step`."""
-        given = self.base.get_input_embeddings()(self._own(last))[:, None]
-        out = self.base(inputs_embeds=given, past_key_values=_copy(cache), use_cache=True)
+        embedded = self.base.get_input_embeddings()(self._own(last))[:, None]
+        out = self.base(inputs_embeds=embedded, past_key_values=_copy(cache), use_cache=True)
         logits = out.logits[:, -1].float()
         end = self.ends[1]
         ends = logits[:, end : end + 1]
@@ -200,8 +200,8 @@ def _made(config: dict[str, Any]) -> Any:
     """A language model with newly initialised weights."""
     from transformers import AutoConfig, AutoModelForCausalLM
 
-    made = AutoConfig.for_model(**config)
-    return AutoModelForCausalLM.from_config(made, trust_remote_code=False).float()
+    settings = AutoConfig.for_model(**config)
+    return AutoModelForCausalLM.from_config(settings, trust_remote_code=False).float()
 
 
 def _copy(cache: Any) -> Any:

@@ -72,8 +72,8 @@ class DecoderDataset:
 
     def ids(self, rows: np.ndarray) -> Tensor:
         """Tokens of some sentences, int64 (n, longest), right-padded with PAD."""
-        chosen = [torch.from_numpy(self.tokens[i]) for i in rows]
-        return pad_sequence(chosen, batch_first=True, padding_value=PAD).long()
+        arrays = [torch.from_numpy(self.tokens[i]) for i in rows]
+        return pad_sequence(arrays, batch_first=True, padding_value=PAD).long()
 
 
 def lines_of(names: Iterable[str], catalog: Catalog, folder: Path) -> tuple[list[str], list[str]]:
@@ -152,22 +152,22 @@ def with_vectors(
     if like is not None:
         most = min(most, like["sizes"]["positions"] + 1)
     short = np.array([len(t) <= most for t in tokens])
-    learned = int(short[: len(sentences) - spec.held_out].sum())
-    if not 0 < learned < short.sum():
+    count = int(short[: len(sentences) - spec.held_out].sum())
+    if not 0 < count < short.sum():
         raise UserError(
             f"No sentence of at most {most} tokens is left.",
             "Sentences need spaces between their words.",
             code="too-few",
         )
     if not short.all():
-        kept = np.flatnonzero(short)
-        sentences, tokens = [sentences[i] for i in kept], [tokens[i] for i in kept]
-        vectors = vectors[kept]
+        rows = np.flatnonzero(short)
+        sentences, tokens = [sentences[i] for i in rows], [tokens[i] for i in rows]
+        vectors = vectors[rows]
     if like is not None:
         mean, scale = np.array(like["mean"], np.float32), float(like["scale"])
     else:
-        mean, scale = _spread(vectors[:learned])
-    return DecoderDataset(sentences, learned, tokens, vectors, mean, scale)
+        mean, scale = _spread(vectors[:count])
+    return DecoderDataset(sentences, count, tokens, vectors, mean, scale)
 
 
 def most_tokens(words: int) -> int:

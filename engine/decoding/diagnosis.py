@@ -135,9 +135,9 @@ class Diagnosis:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the examples, JSON-able; nan as None."""
-        kept: dict[str, Any] = _plain(asdict(replace(self, examples={})))
-        del kept["examples"]
-        return kept
+        fields: dict[str, Any] = _plain(asdict(replace(self, examples={})))
+        del fields["examples"]
+        return fields
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> Diagnosis:

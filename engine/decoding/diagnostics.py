@@ -135,10 +135,10 @@ def bleu_interval(
         for a, b in zip(references, hypotheses, strict=True)
         for s in [metric.sentence_score(b, [a])]
     ]
-    drawn = (times @ np.array(counts, np.int64)).tolist()
+    sums = (times @ np.array(counts, np.int64)).tolist()
     scores = [
         BLEU.compute_bleu(row[2:6], row[6:10], row[0], row[1], smooth_method="exp").score
-        for row in drawn
+        for row in sums
     ]
     return _ends(np.array(scores))
 
@@ -162,8 +162,8 @@ def reference_bleu_interval(
     if groups < 2:
         return float("nan"), float("nan")
     group = np.arange(len(left)) % groups
-    kept = [np.flatnonzero(group != one) for one in range(groups)]
-    without = np.array([_bleu([left[i] for i in k], [right[i] for i in k]) for k in kept])
+    rest = [np.flatnonzero(group != one) for one in range(groups)]
+    without = np.array([_bleu([left[i] for i in k], [right[i] for i in k]) for k in rest])
     error = np.sqrt((groups - 1) * without.var())
     reach = float(stdtrit(groups - 1, (1 + LEVEL) / 2) * error)
     score = _bleu(left, right)

@@ -23,8 +23,8 @@ def facts_of(folder: Path) -> dict[str, Any]:
     """Read `decoder.json` of a folder."""
     try:
         facts: dict[str, Any] = json.loads((folder / "decoder.json").read_text("utf-8"))
-        if lacking := NEEDED - facts.keys():
-            raise ValueError(f"it has no {min(lacking)}")
+        if missing := NEEDED - facts.keys():
+            raise ValueError(f"it has no {min(missing)}")
         if facts["format"] != FORMAT:
             raise ValueError(f"it is of format {facts['format']}, not {FORMAT}")
         numbers = [*facts["mean"], facts["scale"]]

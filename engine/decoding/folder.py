@@ -78,16 +78,16 @@ def build(architecture: str, dim: int, vocabulary: int, sizes: dict[str, Any]) -
         sizes: values that replace the architecture's own: `width`, `layers`, `dropout`,
             `positions`; for `causal`, all arguments of its constructor.
     """
-    given = {name: value for name, value in sizes.items() if value is not None}
+    known = {name: value for name, value in sizes.items() if value is not None}
     if architecture == "causal":
-        return CausalDecoder(dim, **given)
+        return CausalDecoder(dim, **known)
     if architecture == "prefix":
-        return PrefixTransformer(dim, vocabulary, **given)
+        return PrefixTransformer(dim, vocabulary, **known)
     if architecture not in LSTMS:
         raise UserError(f"There is no architecture {architecture!r} for decoders.", code="unknown")
-    if "width" in given:
-        given["hidden"] = given.pop("width")
-    return ConditionedLSTM(dim, vocabulary, **LSTMS[architecture] | given)
+    if "width" in known:
+        known["hidden"] = known.pop("width")
+    return ConditionedLSTM(dim, vocabulary, **LSTMS[architecture] | known)
 
 
 def write(
@@ -165,10 +165,10 @@ def _vocabulary(folder: Path, facts: dict[str, Any]) -> Vocabulary:
 def _tensors_of(model: nn.Module) -> dict[str, Tensor]:
     """The tensors of a model on the CPU, each once however many names it has."""
     tensors: dict[str, Tensor] = {}
-    seen: set[int] = set()
+    pointers: set[int] = set()
     for name, tensor in model.state_dict().items():
-        if tensor.data_ptr() not in seen:
-            seen.add(tensor.data_ptr())
+        if tensor.data_ptr() not in pointers:
+            pointers.add(tensor.data_ptr())
             tensors[name] = tensor.detach().cpu()
     return tensors
 
@@ -210,11 +210,11 @@ def card(facts: Mapping[str, Any], *, source: str = "", terms: str = TERMS, proo
     """
     spec = DecoderSpec.from_dict(facts["spec"])
     sources = ", ".join(code(short(name)) for name in spec.train)
-    kept = "matrices as int8 with a scale a row" if facts["int8"] else "float16"
+    stored = "matrices as int8 with a scale a row" if facts["int8"] else "float16"
     parts = [
         f"# A decoder for {code(short(spec.encoder))}",
         f"It turns a vector of {facts['dim']} dimensions of this encoder back into a sentence: "
-        f"{ARCHITECTURES[spec.architecture]}. {facts['parameters']:,} parameters, {kept}; "
+        f"{ARCHITECTURES[spec.architecture]}. {facts['parameters']:,} parameters, {stored}; "
         f"{facts['pieces']:,} tokens. It belongs to vectors of fingerprint "
         f"{code(facts['fingerprint'])}, and to none else.",
         "It knows sentences of the length and kind that it learned from, and writes what is "

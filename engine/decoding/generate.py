@@ -190,15 +190,17 @@ def beam(
             _finish(done[row.owner], row, end / size, width)
         if place == longest:
             break
-        chosen = _best_continuations(rows, best, width)
+        candidates = _best_continuations(rows, best, width)
         # Log-probabilities only fall, and the longest sentence has the largest divisor: hypotheses
         # that cannot enter any more are dropped. Those they would have displaced are worse still.
-        chosen = [one for one in chosen if one[0] / most > _bar(done[rows[one[1]].owner], width)]
-        if not chosen:
+        candidates = [
+            one for one in candidates if one[0] / most > _bar(done[rows[one[1]].owner], width)
+        ]
+        if not candidates:
             break
-        last = _tensor([token for _, _, token in chosen], np.int64, device)
-        origin = _tensor([row for _, row, _ in chosen], np.int64, device)
-        rows = [_longer(rows[row], token, score, words) for score, row, token in chosen]
+        last = _tensor([token for _, _, token in candidates], np.int64, device)
+        origin = _tensor([row for _, row, _ in candidates], np.int64, device)
+        rows = [_longer(rows[row], token, score, words) for score, row, token in candidates]
         state = model.chosen(state, origin)
     if place == longest:  # the best unfinished one may still be better, and is marked as such
         for owner in dict.fromkeys(row.owner for row in rows):
@@ -225,8 +227,8 @@ def _best(total: Tensor, width: int) -> Tensor:
 
 def _tensor(values: Sequence[float], kind: type[np.generic], device: torch.device) -> Tensor:
     """A tensor on a device; on the CPU made without a call that releases the GIL."""
-    made = torch.from_numpy(np.array(values, kind))
-    return made if device.type == "cpu" else made.to(device)
+    tensor = torch.from_numpy(np.array(values, kind))
+    return tensor if device.type == "cpu" else tensor.to(device)
 
 
 def _best_continuations(
@@ -240,8 +242,8 @@ def _best_continuations(
             (score, place, int(token))
             for score, token in zip(best[:half], best[half:], strict=True)
         )
-    chosen = (nlargest(width, several, key=lambda one: one[0]) for several in each.values())
-    return [one for several in chosen for one in several]
+    groups = (nlargest(width, several, key=lambda one: one[0]) for several in each.values())
+    return [one for several in groups for one in several]
 
 
 def _longer(row: _Hypothesis, token: int, score: float, words: KnownWords | None) -> _Hypothesis:

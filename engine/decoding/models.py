@@ -36,8 +36,8 @@ def targets(ids: Tensor, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
     """
     following = ids[:, 1:].flatten()
     places = torch.nonzero(following != PAD).squeeze(1)
-    given, at, wanted = (to_device(x, device) for x in (ids[:, :-1], places, following[places]))
-    return given, at, wanted
+    inputs, at, labels = (to_device(x, device) for x in (ids[:, :-1], places, following[places]))
+    return inputs, at, labels
 
 
 def cross_entropy(states: Tensor, table: Tensor, wanted: Tensor) -> Tensor:
@@ -75,19 +75,19 @@ class _Mean(torch.autograd.Function):
     ) -> Tensor:
         """Multiply matrices in `low`; compute the rest in float32 or wider."""
         wide = torch.promote_types(states.dtype, torch.float32)
-        given, weight = states.to(low), table.to(low)
-        to_states, to_table = torch.empty_like(given), torch.zeros_like(table)
+        inputs, weight = states.to(low), table.to(low)
+        to_states, to_table = torch.empty_like(inputs), torch.zeros_like(table)
         total = states.new_zeros((), dtype=wide)
         for start in range(0, len(states), ROWS):
             part = slice(start, start + ROWS)
-            chances = F.log_softmax(F.linear(given[part], weight), -1, dtype=wide)
+            chances = F.log_softmax(F.linear(inputs[part], weight), -1, dtype=wide)
             place = wanted[part, None]
             total -= chances.gather(1, place).sum()
             # The gradient of a row is its probabilities, minus one at the target token.
             chances.exp_().scatter_add_(1, place, chances.new_full(place.shape, -1.0))
             errors = chances.to(low)
             torch.mm(errors, weight, out=to_states[part])
-            to_table += torch.mm(errors.T, given[part])
+            to_table += torch.mm(errors.T, inputs[part])
         ctx.save_for_backward(to_states.to(states.dtype), to_table)
         return total / len(states)
 
@@ -156,11 +156,11 @@ class PrefixTransformer(nn.Module):
         t = ids.shape[1]
         x = self.dropout(self.scale * (self.pieces(ids) + self.places.weight[:t]))
         # Each token sees the whole prefix and the sentence up to itself.
-        seen = torch.ones(t, self.prefix + t, dtype=torch.bool, device=ids.device)
-        seen = seen.tril(self.prefix)
+        mask = torch.ones(t, self.prefix + t, dtype=torch.bool, device=ids.device)
+        mask = mask.tril(self.prefix)
         read = self.read(vectors).view(len(vectors), self.prefix, -1)
         for block in self.layers():
-            x = block(x, read, seen)
+            x = block(x, read, mask)
         out: Tensor = self.norm(x)
         return out
 
@@ -175,9 +175,9 @@ class PrefixTransformer(nn.Module):
             vectors: float (n, dim).
             ids: int64 (n, t), BEGIN first, END last, then PAD; best on the CPU (`targets`).
         """
-        given, at, wanted = targets(ids, vectors.device)
-        states = self.states(vectors, given).flatten(0, 1).index_select(0, at)
-        return cross_entropy(states, self.pieces.weight, wanted)
+        inputs, at, labels = targets(ids, vectors.device)
+        states = self.states(vectors, inputs).flatten(0, 1).index_select(0, at)
+        return cross_entropy(states, self.pieces.weight, labels)
 
     def layers(self) -> Iterator[Block]:
         """The blocks, with their type, which a ModuleList does not declare."""
@@ -298,7 +298,7 @@ class Incremental:
         Returns:
             Logits (n, vocabulary), and the next state.
         """
-        cache, filled, rows = state
+        cache, length, rows = state
         logits, cache = _step(
             self._layers,
             self._ends,
@@ -307,19 +307,19 @@ class Incremental:
             self.model.prefix,
             self._heads,
             cache,
-            filled,
+            length,
             rows,
             last,
             ROOM,
             self._packed,
         )
-        return logits, (cache, filled + 1, None)
+        return logits, (cache, length + 1, None)
 
     @staticmethod
     def chosen(state: State, rows: Tensor) -> State:
         """Select rows of a state; the next step copies them, as it copies the state anyway."""
-        cache, filled, before = state
-        return cache, filled, rows if before is None else before[rows]
+        cache, length, before = state
+        return cache, length, rows if before is None else before[rows]
 
 
 @scripted
@@ -338,9 +338,9 @@ def _fill(layers: list[list[Tensor]], read: Tensor, cache: Tensor, packed: bool)
     p, width = read.shape[1], read.shape[2]
     for i, layer in enumerate(layers):
         normed = F.layer_norm(read, [width], layer[0], layer[1])
-        kept = _linear(normed, layer[2], layer[3], "none", packed)
-        cache[i, 0, :, :p] = kept[:, :, width : 2 * width]
-        cache[i, 1, :, :p] = kept[:, :, 2 * width :]
+        projected = _linear(normed, layer[2], layer[3], "none", packed)
+        cache[i, 0, :, :p] = projected[:, :, width : 2 * width]
+        cache[i, 1, :, :p] = projected[:, :, 2 * width :]
 
 
 @scripted
@@ -360,25 +360,25 @@ def _step(
 ) -> tuple[Tensor, Tensor]:
     """Logits, and a cache with one more position; see `PrefixTransformer` for what is computed."""
     width, n = tokens.shape[1], last.shape[0]
-    chosen = cache.clone() if rows is None else cache.index_select(2, rows)
-    if filled == chosen.shape[3]:
-        more = chosen.new_empty([len(layers), 2, n, room, width])
-        chosen = torch.cat([chosen, more], 3)
+    states = cache.clone() if rows is None else cache.index_select(2, rows)
+    if filled == states.shape[3]:
+        more = states.new_empty([len(layers), 2, n, room, width])
+        states = torch.cat([states, more], 3)
     x = width**0.5 * (tokens.index_select(0, last) + positions[filled - prefix])
     for i, layer in enumerate(layers):
         normed = F.layer_norm(x, [width], layer[0], layer[1])
         query, key, value = _linear(normed, layer[2], layer[3], "none", packed).chunk(3, 1)
-        chosen[i, 0, :, filled] = key
-        chosen[i, 1, :, filled] = value
-        keys = chosen[i, 0, :, : filled + 1].view(n, filled + 1, heads, -1).transpose(1, 2)
-        values = chosen[i, 1, :, : filled + 1].view(n, filled + 1, heads, -1).transpose(1, 2)
+        states[i, 0, :, filled] = key
+        states[i, 1, :, filled] = value
+        keys = states[i, 0, :, : filled + 1].view(n, filled + 1, heads, -1).transpose(1, 2)
+        values = states[i, 1, :, : filled + 1].view(n, filled + 1, heads, -1).transpose(1, 2)
         attended = F.scaled_dot_product_attention(query.view(n, heads, 1, -1), keys, values)
         x = x + _linear(attended.reshape(n, width), layer[4], layer[5], "none", packed)
         normed = F.layer_norm(x, [width], layer[6], layer[7])
         wide = _linear(normed, layer[8], layer[9], "gelu", packed)
         x = x + _linear(wide, layer[10], layer[11], "none", packed)
     logits = _linear(F.layer_norm(x, [width], ends[0], ends[1]), ends[2], None, "none", packed)
-    return logits, chosen
+    return logits, states
 
 
 LSTMState = tuple[Tensor, Tensor, Tensor]
@@ -433,9 +433,9 @@ class ConditionedLSTM(nn.Module):
         Returns:
             (n, t, hidden): row j predicts token j + 1.
         """
-        given = vectors[:, None].expand(-1, ids.shape[1], -1)
+        repeated = vectors[:, None].expand(-1, ids.shape[1], -1)
         with torch.autocast("cpu", enabled=False):  # not every processor has it in half precision
-            out, _ = self.lstm(torch.cat([self.dropout(self.pieces(ids)), given], -1))
+            out, _ = self.lstm(torch.cat([self.dropout(self.pieces(ids)), repeated], -1))
         return self.dropout(out)
 
     def logits(self, states: Tensor) -> Tensor:
@@ -450,14 +450,14 @@ class ConditionedLSTM(nn.Module):
 
     def loss(self, vectors: Tensor, ids: Tensor) -> Tensor:
         """Mean cross entropy of the tokens after BEGIN; see `PrefixTransformer.loss`."""
-        given, at, wanted = targets(ids, vectors.device)
-        states = self.states(vectors, given).flatten(0, 1).index_select(0, at)
+        inputs, at, labels = targets(ids, vectors.device)
+        states = self.states(vectors, inputs).flatten(0, 1).index_select(0, at)
         if self.prior is None:
-            return F.cross_entropy(self.logits(states), wanted)
+            return F.cross_entropy(self.logits(states), labels)
         # Only the probabilities of the target tokens are mixed, not those of the whole vocabulary.
         experts = torch.tanh(self.latent(states)).chunk(self.experts, -1)
         each = [
-            -F.cross_entropy(F.linear(e, self.pieces.weight, self.bias), wanted, reduction="none")
+            -F.cross_entropy(F.linear(e, self.pieces.weight, self.bias), labels, reduction="none")
             for e in experts
         ]
         weights = F.log_softmax(self.prior(states), -1)
@@ -472,8 +472,8 @@ class ConditionedLSTM(nn.Module):
     def step(self, state: LSTMState, last: Tensor) -> tuple[Tensor, LSTMState]:
         """Advance by one token; see `Incremental.step`."""
         vectors, hidden, cell = state
-        given = torch.cat([self.pieces(last), vectors], -1)[:, None]
-        out, (hidden, cell) = self.lstm(given, (hidden, cell))
+        inputs = torch.cat([self.pieces(last), vectors], -1)[:, None]
+        out, (hidden, cell) = self.lstm(inputs, (hidden, cell))
         return self.logits(out[:, 0]), (vectors, hidden, cell)
 
     @staticmethod

@@ -108,9 +108,9 @@ def _train(
     if vectors is None:
         yield Noted(0, "Stopped before the first update: there is no decoder.")
         return
-    learned, held_out = sentences.texts[: -spec.held_out], sentences.texts[-spec.held_out :]
-    start, vocabulary, facts = before or (None, vocabulary_of(spec, learned), None)
-    vocabulary = vocabulary.knowing(learned, held_out)
+    texts, held_out = sentences.texts[: -spec.held_out], sentences.texts[-spec.held_out :]
+    start, vocabulary, facts = before or (None, vocabulary_of(spec, texts), None)
+    vocabulary = vocabulary.knowing(texts, held_out)
     dataset = with_vectors(spec, sentences.texts, vectors, vocabulary, facts)
     if left := len(sentences.texts) - len(dataset.sentences):
         yield Noted(0, f"{left:,} sentences of very many tokens were left out.")
@@ -283,8 +283,8 @@ class DecoderTrainer(Trainer):
         rate = self.spec.learning_rate * self._share()
         points = self.dataset.points(batch)
         if self.spec.noise:
-            drawn = self.rng.normal(0, self.spec.noise, points.shape)
-            points = points + torch.from_numpy(drawn).float()
+            noise = self.rng.normal(0, self.spec.noise, points.shape)
+            points = points + torch.from_numpy(noise).float()
         loss = self._gradients(points, self.dataset.ids(batch))
         norm = self.move(rate, 1.0, self.model.parameters())
         self.meter.add(loss.detach(), norm, len(batch), rate)
@@ -327,12 +327,12 @@ class DecoderTrainer(Trainer):
             tokens = dataset.count(rows)
             total += tokens * float(self.model.loss(points.to(device), ids))
             count += tokens
-        shown = held_out[:SAMPLES]
-        points = dataset.points(shown).to(device)
+        first = held_out[:SAMPLES]
+        points = dataset.points(first).to(device)
         written = greedy(folders.steps_of(self.model), points, self.model.positions - 1)
         samples = tuple(
             (dataset.sentences[row], self.vocabulary.text(decoded.ids))
-            for row, decoded in zip(shown, written, strict=True)
+            for row, decoded in zip(first, written, strict=True)
         )
         self.model.train()
         loss = total / count
@@ -390,9 +390,9 @@ class DecoderTrainer(Trainer):
 
 def _optimiser(model: torch.nn.Module, spec: DecoderSpec) -> torch.optim.AdamW:
     """AdamW; each group has its share of the learning rate."""
-    named = [(n, p) for n, p in model.named_parameters() if p.requires_grad]
+    parameters = [(n, p) for n, p in model.named_parameters() if p.requires_grad]
     groups: list[dict[str, Any]] = [
-        {"params": [p for n, p in named if n.startswith("base.") == of_base], "share": share}
+        {"params": [p for n, p in parameters if n.startswith("base.") == of_base], "share": share}
         for of_base, share in ((False, 1.0), (True, BASE_SHARE))
     ]
     return torch.optim.AdamW(
@@ -400,7 +400,7 @@ def _optimiser(model: torch.nn.Module, spec: DecoderSpec) -> torch.optim.AdamW:
         spec.learning_rate,
         betas=(0.9, 0.98),
         weight_decay=0.01,
-        fused=named[0][1].device.type in ("cpu", "cuda"),
+        fused=parameters[0][1].device.type in ("cpu", "cuda"),
     )
 
 

@@ -101,10 +101,10 @@ class KnownWords:
         following = [self._following(one) for one in beginnings]
         rows = np.repeat(np.arange(len(beginnings)), [len(one) for one in following])
         tokens = np.concatenate(following)
-        given = [self._ending, *map(torch.from_numpy, (complete, rows, tokens))]
+        arguments = [self._ending, *map(torch.from_numpy, (complete, rows, tokens))]
         if scores.device.type != "cpu":  # on the CPU no call that releases the GIL
-            given = [tensor.to(scores.device) for tensor in given]
-        return _held(scores, *given)
+            arguments = [tensor.to(scores.device) for tensor in arguments]
+        return _held(scores, *arguments)
 
     def _complete(self, beginning: str) -> bool:
         """Whether the word may end after this beginning."""
@@ -115,8 +115,8 @@ class KnownWords:
         """Whether some known word starts with this beginning."""
         beginning = beginning.lstrip("'")
         at = bisect_left(self._words, beginning)
-        begun = at < len(self._words) and self._words[at].startswith(beginning)
-        return begun or self._complete(beginning)
+        is_prefix = at < len(self._words) and self._words[at].startswith(beginning)
+        return is_prefix or self._complete(beginning)
 
     def _follow(self, beginning: str) -> np.ndarray:
         """Tokens that may continue the word, int64."""
@@ -221,8 +221,8 @@ class Vocabulary:
             return self
         known = self.known_words.words if self.known_words else ()
         words = words_of([*known, *learned])
-        kept = coverage(words, held_out) >= COVERAGE
-        return Vocabulary(self.tokenizer, words if kept else None)
+        covered = coverage(words, held_out) >= COVERAGE
+        return Vocabulary(self.tokenizer, words if covered else None)
 
     def to_json(self) -> str:
         """The tokenizer as the `tokenizers` library writes it."""

@@ -81,17 +81,17 @@ def whole(checkpoint: Checkpoint, find: Callable[[str], Checkpoint]) -> Checkpoi
     place = next((f for f in (checkpoint.folder, checkpoint.root) if (f / CONFIG).is_file()), None)
     if place is None:
         return checkpoint
-    label, given = checkpoint.label, json_file(place / CONFIG, dict)
-    odd = [name for name in _OTHERS if given.get(name)]
-    if given.get("peft_type") != "LORA" or odd:
+    label, config = checkpoint.label, json_file(place / CONFIG, dict)
+    odd = [name for name in _OTHERS if config.get(name)]
+    if config.get("peft_type") != "LORA" or odd:
         raise UserError(
-            f"{label} is an adapter of the kind {given.get('peft_type')}"
+            f"{label} is an adapter of the kind {config.get('peft_type')}"
             + (f" with {odd[0]}" if odd else "")
             + ", and LoRA alone is read.",
             "Merge it with peft: model.merge_and_unload().save_pretrained(FOLDER).",
             code="unsupported",
         )
-    base = _base(str(given.get("base_model_name_or_path") or ""), place, label, find)
+    base = _base(str(config.get("base_model_name_or_path") or ""), place, label, find)
     if not (place / WEIGHTS).is_file():
         raise UserError(
             f"The adapter {label} has no {WEIGHTS}.",
@@ -105,7 +105,7 @@ def whole(checkpoint: Checkpoint, find: Callable[[str], Checkpoint]) -> Checkpoi
 
     folder = platformdirs.user_cache_path("theodolite", appauthor=False) / "merged" / key
     if not folder.is_dir():
-        _write(base, checkpoint, place, given, folder)
+        _write(base, checkpoint, place, config, folder)
     return Checkpoint(folder, label)
 
 
@@ -186,8 +186,8 @@ def _merge(base: Checkpoint, place: Path, given: dict[str, Any], label: str) -> 
             if all(name.startswith(under) for name in tensors):
                 tensors = {plain + name.removeprefix(under): t for name, t in tensors.items()}
             result = peft.set_peft_model_state_dict(around, tensors)
-            lacking = [name for name in result.missing_keys if "lora_" in name]
-            if odd := [*result.unexpected_keys, *lacking]:
+            missing = [name for name in result.missing_keys if "lora_" in name]
+            if odd := [*result.unexpected_keys, *missing]:
                 raise ValueError(f"its tensor {odd[0]} has no place in the base.")
             return around.merge_and_unload(safe_merge=True)
         except UserError:

@@ -121,10 +121,10 @@ def _queries(data: Retrieval, most: int) -> Examples:
     split = _preferred_split(list(judged))
     keys = [key for key, grades in judged[split].items() if max(grades.values(), default=0) > 0]
     chosen = {keys[i]: judged[split][keys[i]] for i in _some(len(keys), most)}
-    wanted = {name for grades in chosen.values() for name in grades}
-    others = [name for name in data.documents if name not in wanted]
-    wanted |= {others[i] for i in _some(len(others), max(0, DOCUMENTS - len(wanted)))}
-    few = {name: text for name, text in data.documents.items() if name in wanted}
+    ids = {name for grades in chosen.values() for name in grades}
+    others = [name for name in data.documents if name not in ids]
+    ids |= {others[i] for i in _some(len(others), max(0, DOCUMENTS - len(ids)))}
+    few = {name: text for name, text in data.documents.items() if name in ids}
     best = [max(grades, key=lambda name: grades[name]) for grades in chosen.values()]
     clusters = text_clusters([(few.get(name, ""),) for name in best])
 
@@ -159,8 +159,8 @@ def _preferred_split(splits: Sequence[str]) -> str:
 
 def _some(n: int, most: int) -> list[int]:
     """At most `most` positions of n, drawn alike at every call."""
-    drawn = np.random.default_rng(0).permutation(n)[:most]
-    return sorted(drawn.tolist())
+    sample = np.random.default_rng(0).permutation(n)[:most]
+    return sorted(sample.tolist())
 
 
 Group = Literal["prompt", "pooling", "cut", "length", "precision"]
@@ -271,10 +271,10 @@ def audit(
     # Up to the noise of half precision.
     unit = np.allclose(np.linalg.norm(baseline[1], axis=1), 1.0, atol=1e-2)
     every, notes = _settings(spec, checkpoint, examples, unit)
-    chosen = [s for s in every if s.group in groups and (s.spec != spec or s.by != "cosine")]
-    poolings = [s.spec for s in chosen if s.group == "pooling"]
-    for place, setting in enumerate(chosen):
-        yield (place + 1) / (len(chosen) + 1), f"{GROUPS[setting.group].lower()}: {setting.label}"
+    settings = [s for s in every if s.group in groups and (s.spec != spec or s.by != "cosine")]
+    poolings = [s.spec for s in settings if s.group == "pooling"]
+    for place, setting in enumerate(settings):
+        yield (place + 1) / (len(settings) + 1), f"{GROUPS[setting.group].lower()}: {setting.label}"
         if poolings and setting.group == "pooling":
             encode.together(poolings)
             poolings = []
@@ -321,8 +321,8 @@ class _Encode:
             ([getattr(e, "documents", e) for e in encoders], self.examples.documents),
             ([query_side(e) for e in encoders], self.examples.queries),
         )
-        for made, texts in sides:
-            sources = [e.source for e in made if isinstance(e, CachedEncoder)]
+        for vectors, texts in sides:
+            sources = [e.source for e in vectors if isinstance(e, CachedEncoder)]
             first = sources[0]
             if not isinstance(first, TransformerSource):
                 return  # each then encodes for itself
@@ -411,13 +411,13 @@ def _prompts(
 ) -> Iterator[tuple[str, str, str | None]]:
     """No prompt, each of the model's own, and the sides swapped: label, prompt and query prompt."""
     known = Prompts.of(checkpoint)
-    given = spec.option("prompt"), spec.option("query_prompt")
+    prompts = spec.option("prompt"), spec.option("query_prompt")
     own = list(known.own)[:MOST_PROMPTS]
-    if any(given) or known.own:
+    if any(prompts) or known.own:
         yield "no prompt", "", None
     yield from ((f"prompt {name}", name, None) for name in own)
-    if given[1] is not None and "@task" not in given:
-        yield "its two prompts swapped", given[1], given[0] or ""
+    if prompts[1] is not None and "@task" not in prompts:
+        yield "its two prompts swapped", prompts[1], prompts[0] or ""
     document, query = (
         next((name for word in words for name in own if word in name), "")
         for words in (_DOCUMENT, _QUERY)
@@ -434,7 +434,7 @@ def _cuts(spec: SourceSpec, checkpoint: Checkpoint, longest: int) -> list[int]:
     limit = int(spec.option("max_length") or checkpoint.max_length or longest)
     # Of those that cut nothing, the least.
     lengths = {min(length, longest): length for length in CUTS[::-1] if length <= positions}
-    return [lengths[kept] for kept in sorted(lengths.keys() - {min(limit, longest)})]
+    return [lengths[cut] for cut in sorted(lengths.keys() - {min(limit, longest)})]
 
 
 def _compare(tried: Sequence[_Tried]) -> tuple[Audited, ...]:

@@ -101,9 +101,9 @@ class TokenBudget:
         while waiting:
             part = waiting.pop()
             fits = len(part) == 1 or len(part) * len(part[0]) <= self.tokens()
-            made = self._made(forward, part) if fits else None
-            if made is not None:
-                yield made
+            vectors = self._made(forward, part) if fits else None
+            if vectors is not None:
+                yield vectors
                 continue
             half = (len(part) + 1) // 2
             waiting += [part[half:], part[:half]]
@@ -114,9 +114,9 @@ class TokenBudget:
 
         began = time.process_time()
         try:
-            made = forward(ids)
+            vectors = forward(ids)
             self._add_time(ids, time.process_time() - began)
-            return made
+            return vectors
         except (RuntimeError, MemoryError) as error:
             if not ran_out(error):
                 raise

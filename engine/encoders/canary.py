@@ -49,14 +49,14 @@ def texts(sentences: Sequence[str], join: bool = True) -> list[str]:
     distinct = sorted(
         dict.fromkeys(filter(str.strip, sentences)), key=lambda text: (len(text), text)
     )
-    made: list[str] = []
+    long_texts: list[str] = []
     if join:
         words = " ".join(distinct).split()
         words *= -(-max(JOINED) // max(len(words), 1))
-        made = [" ".join(words[:length]) for length in JOINED]
-        made += [text.upper() for text in made[:2]]
-    at = np.linspace(0, len(distinct) - 1, TEXTS - len(made)).round().astype(int)
-    return [*(distinct[i] for i in dict.fromkeys(at.tolist())), *made]
+        long_texts = [" ".join(words[:length]) for length in JOINED]
+        long_texts += [text.upper() for text in long_texts[:2]]
+    at = np.linspace(0, len(distinct) - 1, TEXTS - len(long_texts)).round().astype(int)
+    return [*(distinct[i] for i in dict.fromkeys(at.tolist())), *long_texts]
 
 
 def vectors(encoder: Encoder, sentences: Sequence[str]) -> np.ndarray:

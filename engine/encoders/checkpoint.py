@@ -117,8 +117,8 @@ class Checkpoint:
     @property
     def similarity(self) -> str:
         """How its vectors are compared: cosine, unless its files name another similarity."""
-        named = self.sentence_transformers.get("similarity_fn_name")
-        return named if named in ("dot", "euclidean", "manhattan") else "cosine"
+        name = self.sentence_transformers.get("similarity_fn_name")
+        return name if name in ("dot", "euclidean", "manhattan") else "cosine"
 
     @property
     def vector_dim(self) -> int | None:
@@ -260,8 +260,8 @@ class Checkpoint:
         for file in self.weights:
             if file.suffix == ".safetensors":
                 with safe_open(file, "pt") as stream:
-                    held = set(stream.keys()) & set(names)
-                    read |= {name: stream.get_tensor(name) for name in held}
+                    names_here = set(stream.keys()) & set(names)
+                    read |= {name: stream.get_tensor(name) for name in names_here}
             else:
                 whole = torch.load(file, map_location="cpu", weights_only=True)
                 read |= {name: whole[name] for name in names if name in whole}
@@ -369,8 +369,8 @@ class Checkpoint:
     @property
     def kinds(self) -> list[str]:
         """The rankers whose model the folder holds, by what its files name; none for an encoder."""
-        named, labels = self.config.get("architectures"), self.config.get("id2label")
-        names = list(map(str, named)) if isinstance(named, list) else []
+        classes, labels = self.config.get("architectures"), self.config.get("id2label")
+        names = list(map(str, classes)) if isinstance(classes, list) else []
         one_output = isinstance(labels, dict) and len(labels) == 1
         if one_output or "sentence_transformers" in self.config:
             names += ["CrossEncoder" for name in names if name.endswith(_CLASSIFIER)]
@@ -517,8 +517,8 @@ _WIDTHS = (
 
 def files_read(folder: Path) -> list[Path]:
     """The files of a folder, and of those in it, that a vector may depend on, by name."""
-    kept = (*TEXTS, *WEIGHTS)
-    return sorted(f for f in folder.rglob("*") if f.suffix in kept and f.is_file())
+    suffixes = (*TEXTS, *WEIGHTS)
+    return sorted(f for f in folder.rglob("*") if f.suffix in suffixes and f.is_file())
 
 
 def refuse_pointers(folder: Path) -> None:

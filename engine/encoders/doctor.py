@@ -139,12 +139,12 @@ def chooses_nothing(spec: SourceSpec) -> bool:
 
 def _prompts(checkpoint: Checkpoint, spec: SourceSpec) -> Iterator[str]:
     prompts = Prompts.of(checkpoint)
-    given = [spec.option(name) for name in PROMPTS]
-    if given == [None, None]:
+    texts = [spec.option(name) for name in PROMPTS]
+    if texts == [None, None]:
         yield from _warn_of_prompts(checkpoint, spec, prompts)
-    if TASK_DATA in given and not prompts.own:
+    if TASK_DATA in texts and not prompts.own:
         yield f"The files of {checkpoint.label} name no prompts: @task puts none before sentences."
-    for text in dict.fromkeys(given):
+    for text in dict.fromkeys(texts):
         if text and text != TASK_DATA and text not in prompts.own:
             yield from _unknown(checkpoint, text, prompts)
 
@@ -165,9 +165,9 @@ def _warn_of_prompts(checkpoint: Checkpoint, spec: SourceSpec, prompts: Prompts)
     elif prompts.own and not default:
         sides = {"query", "document"} & prompts.own.keys()
         more = len(prompts.own) - _NAMED
-        shown = ", ".join(f"{name} ({text!r})" for name, text in [*prompts.own.items()][:_NAMED])
+        names = ", ".join(f"{name} ({text!r})" for name, text in [*prompts.own.items()][:_NAMED])
         yield (
-            f"{checkpoint.label} has prompts, and none is asked for: {shown}"
+            f"{checkpoint.label} has prompts, and none is asked for: {names}"
             f"{f' and {more} more' if more > 0 else ''}. "
             f"Add prompt={TASK_DATA if sides else next(iter(prompts.own))}."
         )
@@ -187,10 +187,10 @@ def _unknown(checkpoint: Checkpoint, text: str, prompts: Prompts) -> Iterator[st
 
 
 def _length(checkpoint: Checkpoint, spec: SourceSpec) -> Iterator[str]:
-    given, stated = spec.option("max_length"), checkpoint.max_length
-    if given is not None and stated is not None and int(given) > stated:
+    option, stated = spec.option("max_length"), checkpoint.max_length
+    if option is not None and stated is not None and int(option) > stated:
         yield (
-            f"max_length={given} is more than the {stated} tokens that the files of "
+            f"max_length={option} is more than the {stated} tokens that the files of "
             f"{checkpoint.label} say."
         )
 

@@ -74,8 +74,12 @@ class EndpointSource(Source):
         except UserError as error:
             if not done:
                 raise
-            kept = f"{done:,} of {len(sentences):,} texts were encoded before that, and are kept."
-            raise UserError(f"{error.message} {kept}", error.hint, code=error.code) from error
+            progress_note = (
+                f"{done:,} of {len(sentences):,} texts were encoded before that, and are kept."
+            )
+            raise UserError(
+                f"{error.message} {progress_note}", error.hint, code=error.code
+            ) from error
 
     def _rows(self, sentences: Sequence[str]) -> Iterator[np.ndarray]:
         """Vectors, a request at a time; of fewer texts once the server has refused as many."""
@@ -96,14 +100,14 @@ class EndpointSource(Source):
 
 def make(spec: SourceSpec, cache: VectorCache, send_texts: Collection[str]) -> EndpointSource:
     """Make the source of a spec; the length of a vector is requested once, and cached."""
-    given = {name: int(spec.option(name) or 0) or None for name in ("dimensions", "rpm", "tpm")}
-    endpoint = Endpoint(Address.parse(spec.value), send_texts, rpm=given["rpm"], tpm=given["tpm"])
-    dim = given["dimensions"] or _find_dim(endpoint, cache)
+    limits = {name: int(spec.option(name) or 0) or None for name in ("dimensions", "rpm", "tpm")}
+    endpoint = Endpoint(Address.parse(spec.value), send_texts, rpm=limits["rpm"], tpm=limits["tpm"])
+    dim = limits["dimensions"] or _find_dim(endpoint, cache)
     return EndpointSource(
         str(spec),
         endpoint,
         dim,
-        dimensions=given["dimensions"],
+        dimensions=limits["dimensions"],
         prompt=spec.option("prompt") or "",
         batch=int(spec.option("batch") or BATCH),
     )

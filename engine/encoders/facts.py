@@ -226,9 +226,9 @@ def _checkpoint_facts(spec: SourceSpec, ranker: str) -> dict[str, Any]:
     checkpoint = _here(spec)
     if checkpoint is None:
         return {"available": False, "problem": LATER}
-    own, chosen = runs_modules(checkpoint, spec), spec.option("pooling")
+    own, pooling = runs_modules(checkpoint, spec), spec.option("pooling")
     checkpoint.check(pooled=not chooses_nothing(spec), ranker=ranker)
-    diagnosis = examine(checkpoint, chosen)
+    diagnosis = examine(checkpoint, pooling)
     # A folder that we trained names a pooling that takes several modules.
     poolings = own_poolings(checkpoint) if own and not checkpoint.trained else diagnosis.pooling
     prompts = Prompts.of(checkpoint)
@@ -238,9 +238,9 @@ def _checkpoint_facts(spec: SourceSpec, ranker: str) -> dict[str, Any]:
         "embedding_parameters": checkpoint.embedding_parameters or None,
         "bytes": sum(f.stat().st_size for f in checkpoint.weights) or None,
         "max_tokens": min((n for _, n in _limits(checkpoint, spec) if n), default=None),
-        "licence": said if isinstance(said := checkpoint.card.get("license"), str) else None,
+        "licence": licence if isinstance(licence := checkpoint.card.get("license"), str) else None,
         "trained_on": _training_data(checkpoint),
-        "pooling": chosen or poolings,
+        "pooling": pooling or poolings,
         "why": list(diagnosis.reasons) if poolings == diagnosis.pooling else [],
         "warnings": [] if ranker else [*diagnosis.warnings, *contradictions(checkpoint, spec)],
         "prompts": prompts.own,
@@ -281,8 +281,8 @@ def _training_data(checkpoint: Checkpoint) -> list[str]:
 
 
 def _texts(value: Any) -> list[str]:
-    listed = value if isinstance(value, list) else [value]
-    return [one for one in listed if isinstance(one, str)]
+    values = value if isinstance(value, list) else [value]
+    return [one for one in values if isinstance(one, str)]
 
 
 def column_prompts(spec: str, *, sided: bool) -> tuple[str, ...]:
@@ -297,8 +297,8 @@ def column_prompts(spec: str, *, sided: bool) -> tuple[str, ...]:
 
 def _prompt_texts(own: Mapping[str, str], spec: SourceSpec) -> dict[str, str]:
     """The prompts of a spec as texts; `@task` is left as it is."""
-    given = {name: spec.option(name) for name in PROMPTS}
-    return {name: own.get(text, text) for name, text in given.items() if text is not None}
+    options = {name: spec.option(name) for name in PROMPTS}
+    return {name: own.get(text, text) for name, text in options.items() if text is not None}
 
 
 class _NotHere(Exception):
@@ -344,10 +344,10 @@ _CHARACTERS = 12
 
 def _limits(checkpoint: Checkpoint, spec: SourceSpec) -> Iterator[tuple[Checkpoint, int | None]]:
     """The transformers of a source, each with its maximum tokens of a text; None for no maximum."""
-    given = int(spec.option("max_length") or 0)
+    option = int(spec.option("max_length") or 0)
     for part in checkpoint.transformers if runs_modules(checkpoint, spec) else (checkpoint,):
         own = part.max_length if chooses_nothing(spec) else part.most_tokens
-        yield part, given or own
+        yield part, option or own
 
 
 def too_long(
@@ -365,9 +365,9 @@ def too_long(
     if prompt is None and not runs_modules(checkpoint, spec):
         prompt = ""
     before = "" if prompt == TASK_DATA else Prompts.of(checkpoint).text(prompt)
-    given = [before + text for text in texts] if before and texts else texts
+    prompted = [before + text for text in texts] if before and texts else texts
     for part, limit in _limits(checkpoint, spec):
-        n, exact = _longer(part, given, limit) if limit is not None else (0, True)
+        n, exact = _longer(part, prompted, limit) if limit is not None else (0, True)
         if n:
             of = f"texts of {data}" if data else "texts"
             number = f"{'' if exact else 'about '}{n:,} of {len(texts):,} {of}"

@@ -71,9 +71,9 @@ def embed(
         float64 (d,).
     """
     relevance = strengths * np.linalg.norm(x @ directions, axis=0)  # to this sentence
-    chosen = np.argsort(-relevance, kind="stable")[:REMOVED]
-    removed = directions[:, chosen]
-    vector = weights(x, removed, strengths[chosen], window) @ x
+    strongest = np.argsort(-relevance, kind="stable")[:REMOVED]
+    removed = directions[:, strongest]
+    vector = weights(x, removed, strengths[strongest], window) @ x
     return np.asarray(vector - removed @ (removed.T @ vector))
 
 

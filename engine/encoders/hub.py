@@ -26,8 +26,8 @@ def download(model: str, revision: str | None = None) -> Path:
 
     def fetch() -> Path:
         info = HfApi().model_info(model, revision=revision, timeout=15)
-        wanted = needed_files([s.rfilename for s in info.siblings or []])
-        return Path(snapshot_download(model, revision=revision, allow_patterns=wanted))
+        files = needed_files([s.rfilename for s in info.siblings or []])
+        return Path(snapshot_download(model, revision=revision, allow_patterns=files))
 
     return fetched(
         fetch, lambda: cached(model, revision), f"model {model!r}", model, revision or "main"
@@ -47,11 +47,11 @@ def cached(model: str, revision: str | None = None) -> Path | None:
 def needed_files(files: list[str]) -> list[str]:
     """The files of a repository that determine vectors: text files and one form of weights."""
     paths = [PurePosixPath(f) for f in files if not _SKIPPED.search(f)]
-    kept = [path for path in paths if path.suffix in TEXTS]
+    chosen_files = [path for path in paths if path.suffix in TEXTS]
     covered: set[PurePosixPath] = set()
     for pattern in WEIGHTS.values():
         matching = [path for path in paths if path.match(pattern) and path.parent not in covered]
         covered |= {path.parent for path in matching}
-        kept += matching
-    kept += [path for path in paths if path.name == "adapter_model.safetensors"]
-    return [str(path) for path in kept]
+        chosen_files += matching
+    chosen_files += [path for path in paths if path.name == "adapter_model.safetensors"]
+    return [str(path) for path in chosen_files]

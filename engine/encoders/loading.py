@@ -155,9 +155,9 @@ def _sides(
         side: Side | None = "document" if task.type in TWO_SIDED else None
         own = prompts.of_task(task, side)
         of_queries = prompts.of_task(task, "query") if side else own
-        named = prompts.shown if routed else prompts.shortest
-        query = named(of_queries) if query in (TASK_DATA, None) else query
-        prompt = named(own) if prompt == TASK_DATA else prompt
+        names = prompts.shown if routed else prompts.shortest
+        query = names(of_queries) if query in (TASK_DATA, None) else query
+        prompt = names(own) if prompt == TASK_DATA else prompt
     elif query is None:
         query = prompt
     plain = spec.with_options(query_prompt=None)

@@ -45,11 +45,11 @@ class Noisy:
 
     def encode(self, sentences: Sequence[str], progress: Progress | None = None) -> np.ndarray:
         """Return float32 (n, dim)."""
-        asked = tuple(sentences)
-        if asked not in self._kept:
-            _, same = np.unique(np.array(asked, dtype=object), return_inverse=True)
-            self._kept[asked] = self._encoder.encode(sentences, progress), same
-        vectors, same = self._kept[asked]
+        key = tuple(sentences)
+        if key not in self._kept:
+            _, same = np.unique(np.array(key, dtype=object), return_inverse=True)
+            self._kept[key] = self._encoder.encode(sentences, progress), same
+        vectors, same = self._kept[key]
         noise = self._rng.standard_normal((same.max(initial=-1) + 1, vectors.shape[1]), np.float32)
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True) / vectors.shape[1] ** 0.5
         return np.asarray(vectors + self._share * lengths * noise[same], np.float32)

@@ -48,12 +48,12 @@ class Prompts:
     def of(cls, checkpoint: Checkpoint) -> Prompts:
         """Read `config_sentence_transformers.json`, if there is one."""
         config = checkpoint.sentence_transformers
-        named = {"query": "", "document": ""}
+        prompts = {"query": "", "document": ""}
         own = config.get("prompts")
         for name, text in own.items() if isinstance(own, dict) else ():
-            named[name] = str(text or "")
+            prompts[name] = str(text or "")
         default = config.get("default_prompt_name")
-        return cls(named, default if isinstance(default, str) and default in named else None)
+        return cls(prompts, default if isinstance(default, str) and default in prompts else None)
 
     @classmethod
     def of_columns(cls, texts: Sequence[str]) -> Prompts:

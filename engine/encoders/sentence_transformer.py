@@ -54,8 +54,8 @@ class Batches:
     def run(self, device: torch.device, encode: Callable[[int], T]) -> T:
         """What `encode` makes in batches of a size, the largest that fits."""
         while True:
-            if (made := self._try(device, encode)) is not None:
-                return made
+            if (vectors := self._try(device, encode)) is not None:
+                return vectors
 
     def _try(self, device: torch.device, encode: Callable[[int], T]) -> T | None:
         """None, and smaller batches, if one does not fit the memory."""
@@ -103,7 +103,7 @@ class Loaded:
         self, texts: Sequence[str], side: Side | None, prompt: str | None, batch: int
     ) -> np.ndarray:
         """Return the library's vectors, float32 (n, dim)."""
-        named = "prompt_name" if prompt in self.model.prompts else "prompt"
+        option = "prompt_name" if prompt in self.model.prompts else "prompt"
         known = self._probes.get(side)
         encode: Callable[..., np.ndarray] = {
             None: self.model.encode,
@@ -115,7 +115,7 @@ class Loaded:
             batch_size=min(batch, THEIR_BATCH) if known and not known.agrees else batch,
             show_progress_bar=False,
             convert_to_numpy=True,
-            **({} if prompt is None else {named: prompt}),
+            **({} if prompt is None else {option: prompt}),
         )
 
     def probe(self, side: Side | None) -> Probe:
@@ -194,8 +194,8 @@ def _check_tensors(model: Any, checkpoint: Checkpoint) -> None:
     """Refuse a transformer that lacks tensors: the library silently takes random ones."""
     stored, before = checkpoint.shapes.keys(), f"{model.base_model_prefix}."
     names = (name for name, _ in model.named_parameters())
-    lacking = [name for name in names if not {name, before + name} & stored]
-    if any("pooler." not in name for name in lacking):  # perhaps they have other names
+    missing = [name for name in names if not {name, before + name} & stored]
+    if any("pooler." not in name for name in missing):  # perhaps they have other names
         with quiet():
             folder = str(checkpoint.folder)
             _, info = type(model).from_pretrained(folder, output_loading_info=True)
@@ -241,10 +241,10 @@ def _watch(part: Transformer, cut: dict[int, int]) -> None:
         part: the transformer.
         cut: maximum tokens -> number of texts cut there, added to.
     """
-    plain, seen = type(part).preprocess, weakref.ref(part)  # no cycle: memory is freed at once
+    plain, owner = type(part).preprocess, weakref.ref(part)  # no cycle: memory is freed at once
 
     def preprocess(inputs: Any, prompt: str | None = None, **options: Any) -> Any:
-        part = seen()
+        part = owner()
         assert part is not None  # noqa: S101 - it is being called
         features = plain(part, inputs, prompt=prompt, **options)
         mask = features.get("attention_mask")

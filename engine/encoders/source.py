@@ -205,11 +205,11 @@ class KnownVectors(Source):
     def encode(self, sentences: Sequence[str], progress: Progress | None = None) -> np.ndarray:
         """See `Encoder.encode`."""
         sentences = texts(sentences)
-        lacking = self.lacking(sentences)
-        if lacking:
+        missing = self.lacking(sentences)
+        if missing:
             raise UserError(
-                f"{self.path.name} lacks {len(lacking):,} of {len(sentences):,} sentences, "
-                f"the first being {lacking[0][:80]!r}.",
+                f"{self.path.name} lacks {len(missing):,} of {len(sentences):,} sentences, "
+                f"the first being {missing[0][:80]!r}.",
                 "Add their vectors to the file, or choose a task whose sentences it has.",
                 code="missing",
             )

@@ -156,8 +156,8 @@ class SourceSpec:
         """A copy with other values of some options; None removes one."""
         given = {**dict(self.options), **changed}
         known = SOURCES[self.kind].options
-        kept = ((name, given[name]) for name in known if given.get(name) is not None)
-        return replace(self, options=tuple((name, str(value)) for name, value in kept))
+        options = ((name, given[name]) for name in known if given.get(name) is not None)
+        return replace(self, options=tuple((name, str(value)) for name, value in options))
 
     @property
     def paths(self) -> list[str]:
@@ -374,7 +374,7 @@ def _source(piece: str, spec: str) -> SourceSpec:
 
 def _options(kind: str, text: str, piece: str) -> Iterator[tuple[str, str]]:
     known = SOURCES[kind].options
-    given: dict[str, str] = {}
+    options: dict[str, str] = {}
     for pair in filter(None, text.split("&")):
         name, _, value = (part.strip() for part in pair.partition("="))
         if name not in known:
@@ -384,17 +384,17 @@ def _options(kind: str, text: str, piece: str) -> Iterator[tuple[str, str]]:
                 _closest(name, known) + hint,
                 code="unknown",
             )
-        if (not value and name not in PROMPTS) or name in given:
-            problem = "is given twice" if name in given else "has no value"
+        if (not value and name not in PROMPTS) or name in options:
+            problem = "is given twice" if name in options else "has no value"
             raise UserError(f"Option '{name}' {problem} in '{piece}'.", f"Write {name}=VALUE once.")
-        given[name] = _option_value(kind, name, unquote(value))
+        options[name] = _option_value(kind, name, unquote(value))
     if "pooling" in known and SOURCES[kind].poolings != POOLINGS:
-        _check_word_pooling(kind, given, piece)
-    if kind == "api" and TASK_DATA in given.values():
+        _check_word_pooling(kind, options, piece)
+    if kind == "api" and TASK_DATA in options.values():
         raise UserError(f"'{piece}' has no prompts of its own for a task.", "Write them out.")
     for name in known:  # in one order, so that two ways of writing give one name
-        if name in given:
-            yield name, given[name]
+        if name in options:
+            yield name, options[name]
 
 
 def _option_value(kind: str, name: str, value: str) -> str:

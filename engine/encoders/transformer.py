@@ -122,7 +122,7 @@ class Transformer:
         """
         import torch
 
-        filled = np.array([i for i, row in enumerate(ids) if row], np.int64)
+        places = np.array([i for i, row in enumerate(ids) if row], np.int64)
         every = layer != -1 or not ALL_LAYERS.isdisjoint(poolings)
         order: list[np.ndarray] = []
         rows: list[list[torch.Tensor]] = [[] for _ in poolings]
@@ -132,13 +132,13 @@ class Transformer:
             return [pool(states, pooling, layer) for pooling in poolings]
 
         with self._lock, exact_float32(), torch.inference_mode():
-            for batch in self._budget.batches([len(ids[i]) for i in filled]):
-                order.append(filled[batch])
-                for vectors in self._budget.parts(vectors_of, [ids[i] for i in filled[batch]]):
-                    for kept, made in zip(rows, vectors, strict=True):
-                        kept.append(made)
+            for batch in self._budget.batches([len(ids[i]) for i in places]):
+                order.append(places[batch])
+                for vectors in self._budget.parts(vectors_of, [ids[i] for i in places[batch]]):
+                    for chunks, chunk in zip(rows, vectors, strict=True):
+                        chunks.append(chunk)
                 tick(sum(map(len, order)))
-            results = [torch.cat(kept).cpu().numpy() for kept in rows if kept]  # one transfer
+            results = [torch.cat(chunks).cpu().numpy() for chunks in rows if chunks]  # one transfer
         # A text without any token, such as "" without special tokens, is the zero vector.
         out = [np.zeros((len(ids), self.dim), np.float32) for _ in poolings]
         for whole, result in zip(out, results, strict=bool(order)):
@@ -160,10 +160,10 @@ class Transformer:
         return [
             [
                 (one.ids, np.array(one.offsets, np.int64))
-                for one in (found, *found.overflowing)
+                for one in (encoding, *encoding.overflowing)
                 if one.ids
             ]
-            for found in self._backend.encode_batch([clean(text) for text in texts])
+            for encoding in self._backend.encode_batch([clean(text) for text in texts])
         ]
 
     def states(
@@ -342,8 +342,8 @@ def read_as(dtype: str) -> torch.dtype:
     """The dtype in which weights are read: int8 is made from float32."""
     import torch
 
-    found: torch.dtype = getattr(torch, "float32" if dtype == "int8" else dtype)
-    return found
+    kind: torch.dtype = getattr(torch, "float32" if dtype == "int8" else dtype)
+    return kind
 
 
 def ahead(work: Any, items: Iterator[Any]) -> Iterator[Any]:
@@ -380,7 +380,7 @@ def read_tokenizer(checkpoint: Checkpoint) -> Any:
     from transformers import AutoTokenizer
 
     try:
-        found = AutoTokenizer.from_pretrained(str(checkpoint.root), trust_remote_code=False)
+        tokenizer = AutoTokenizer.from_pretrained(str(checkpoint.root), trust_remote_code=False)
     except (OSError, ValueError, KeyError, ImportError, TypeError) as error:
         raise UserError(
             f"The tokenizer of {checkpoint.label} cannot be loaded: {first_line(error)}",
@@ -388,8 +388,8 @@ def read_tokenizer(checkpoint: Checkpoint) -> Any:
             "SentencePiece (*.model) takes: pip install sentencepiece protobuf.",
             code="failed",
         ) from error
-    check_vocabulary(found, checkpoint)
-    return found
+    check_vocabulary(tokenizer, checkpoint)
+    return tokenizer
 
 
 def check_vocabulary(tokenizer: Any, checkpoint: Checkpoint) -> None:

@@ -54,8 +54,8 @@ def smaller(spec: str, dim: int | None, dtype: Literal["int8", "binary"], data: 
 def in_int8(spec: str) -> str | None:
     """The encoder with its transformers in int8; None where there is none, or a dtype is given."""
     parsed = parse(spec)
-    made = replace(parsed, sources=tuple(map(_source_in_int8, parsed.sources)))
-    return None if made == parsed else str(made)
+    variant = replace(parsed, sources=tuple(map(_source_in_int8, parsed.sources)))
+    return None if variant == parsed else str(variant)
 
 
 def _source_in_int8(source: SourceSpec) -> SourceSpec:

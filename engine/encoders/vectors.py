@@ -381,9 +381,9 @@ def _column(chosen: str | None, fitting: list[str], option: str, what: str, name
         return fitting[0]
     if chosen in fitting:
         return str(chosen)
-    wanted = f"no column {chosen!r}" if chosen else f"{len(fitting)} columns"
+    problem = f"no column {chosen!r}" if chosen else f"{len(fitting)} columns"
     raise UserError(
-        f"{name} has {wanted} of {what}.",
+        f"{name} has {problem} of {what}.",
         f"Choose with ?{option}=COLUMN among {', '.join(fitting)}."
         if fitting
         else "Save sentences as text and vectors as lists of floats.",

@@ -235,16 +235,16 @@ def draw(
     left[list(drawn)] = False
     if not left.any():
         return None
-    seen, judged = 0, drawn[: len(marks)]
+    count, judged = 0, drawn[: len(marks)]
     if second is None:
         expected = rates(units, judged, marks)
     else:
-        seen = int(second.ids.max(initial=0))
+        count = int(second.ids.max(initial=0))
         expected = split_rates(units, judged, marks, second.grades)
         units = second.split(units)
     chances = probabilities(units, left, expected, undecided)
-    chosen = int(rng.choice(len(chances), p=chances))
-    return Draw(chosen, expected, tuple(bool(one) for one in undecided), seen)
+    unit = int(rng.choice(len(chances), p=chances))
+    return Draw(unit, expected, tuple(bool(one) for one in undecided), count)
 
 
 def observations(
@@ -312,11 +312,11 @@ def estimates(
         second: as for `observations`.
         heard: as for `observations`.
     """
-    seen = observations(units, draws, marks, second, heard=heard)
+    observed = observations(units, draws, marks, second, heard=heard)
     least, most = _possible(units, draws, marks)
     return [
-        _estimate(one, least[:, pair], most[:, pair], alpha / len(seen))
-        for pair, one in enumerate(seen)
+        _estimate(one, least[:, pair], most[:, pair], alpha / len(observed))
+        for pair, one in enumerate(observed)
     ]
 
 
@@ -340,11 +340,11 @@ def single_look(
     """
     from scipy.stats import t
 
-    seen = observations(units, draws, marks)
+    observed = observations(units, draws, marks)
     least, most = _possible(units, draws, marks)
     n, intervals = len(draws), []
-    factor = float(t.ppf(1.0 - alpha / len(seen) / 2.0, n - 1))
-    for pair, one in enumerate(seen):
+    factor = float(t.ppf(1.0 - alpha / len(observed) / 2.0, n - 1))
+    for pair, one in enumerate(observed):
         weights = 1.0 / np.sqrt(np.maximum(one.variances, 1e-12))
         middle = float(weights @ one.values / weights.sum())
         fit = (_ADDED + ((weights * (one.values - middle)) ** 2).sum()) / (_ADDED + n - 1.0)
@@ -359,9 +359,9 @@ def _possible(
     units: Units, draws: Sequence[Draw], marks: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the least and most that each difference can be, before and after each mark."""
-    drawn, bounds = [one.unit for one in draws], []
+    judged, bounds = [one.unit for one in draws], []
     for bound in units.bounds():
-        gained = units.weights[drawn] * marks[:, None] - bound[drawn]
+        gained = units.weights[judged] * marks[:, None] - bound[judged]
         whole = bound.sum(axis=0)
         bounds.append(np.vstack([whole, whole + np.cumsum(gained, axis=0)]))
     return bounds[0], bounds[1]

@@ -42,9 +42,9 @@ def predict(
 
     if len(np.unique(right)) < 2:
         return np.full(len(keys), np.mean(right) if len(right) else 0.5)
-    told = np.array([_features(known, key) for key in known_keys])
-    middle, spread = told.mean(axis=0), np.maximum(told.std(axis=0), 1e-9)
-    model = LogisticRegression(max_iter=2000).fit((told - middle) / spread, right)
+    features = np.array([_features(known, key) for key in known_keys])
+    middle, spread = features.mean(axis=0), np.maximum(features.std(axis=0), 1e-9)
+    model = LogisticRegression(max_iter=2000).fit((features - middle) / spread, right)
     rows = np.array([_features(lists, key) for key in keys])
     return np.asarray(model.predict_proba((rows - middle) / spread)[:, 1])
 

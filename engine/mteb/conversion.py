@@ -51,9 +51,9 @@ def make(task: Task, data: Dataset, seed: int) -> Any:
         main_score=main,
     )
     base = lazy_import(f"abstasks.{base}")
-    made = type(base.__name__, (base,), {"metadata": metadata, **attributes})(seed=seed)
-    made.dataset, made.data_loaded = dataset, True
-    return made
+    task_class = type(base.__name__, (base,), {"metadata": metadata, **attributes})(seed=seed)
+    task_class.dataset, task_class.data_loaded = dataset, True
+    return task_class
 
 
 def _table(columns: Mapping[str, Sequence[Any]]) -> Any:
@@ -125,16 +125,16 @@ def _pairs(data: LabelledPairs) -> _Made:
 def _retrieval(data: Retrieval) -> _Made:
     split, judged = retrieval.judged_queries(data)
 
-    wanted = data.documents
+    documents = data.documents
     if data.candidates is not None:
         among = {name for key in judged for name in data.candidates.get(key, ())}
-        wanted = {key: text for key, text in data.documents.items() if key in among}
+        documents = {key: text for key, text in data.documents.items() if key in among}
 
     def side(texts: Mapping[str, str]) -> Any:
         return _table({"id": list(texts), "text": list(texts.values())})
 
     part_of = {
-        "corpus": side(wanted),
+        "corpus": side(documents),
         "queries": side({key: data.queries[key] for key in judged}),
         "relevant_docs": {key: dict(grades) for key, grades in judged.items()},
         "top_ranked": None

@@ -72,8 +72,8 @@ def values_of(
     except KeyError:
         return {}, {"notes": [NONE]}
     details = {"mean_of": main} if kind.by_metric else kind.details
-    named = [] if task.metadata.type == "Clustering" else parts
-    return _join([kind.values(task, *row) for row in rows], named, details)
+    labels = [] if task.metadata.type == "Clustering" else parts
+    return _join([kind.values(task, *row) for row in rows], labels, details)
 
 
 def _rows_of(task: Any, part: Part) -> Any:
@@ -88,8 +88,8 @@ def _sample_of(task: Any, number: int) -> tuple[list[int], random.Random]:
     share, most = task.max_fraction_of_documents_to_embed, task.max_document_to_embed
     if share is None and most is None:
         return list(range(number)), draw
-    wanted = min(number, int(share * number) if share is not None else most)
-    return draw.sample(range(number), k=wanted), draw
+    size = min(number, int(share * number) if share is not None else most)
+    return draw.sample(range(number), k=size), draw
 
 
 def _clusters(task: Any, rows: Any, levels: Any) -> Values:
@@ -135,19 +135,19 @@ def _join(values: list[Values], parts: list[Part], details: dict[str, Any]) -> t
         sizes = np.array([len(one[mean_of]) for one in values])
         weights = sizes.sum() / len(sizes) / sizes
         joined[mean_of] = joined[mean_of] * np.repeat(weights, sizes)
-    named = {"parts": ["/".join(part) for part in parts]} if parts else {}
-    return joined, details | named
+    names = {"parts": ["/".join(part) for part in parts]} if parts else {}
+    return joined, details | names
 
 
 def _of_queries(scores: dict[str, dict[str, float]], main: str) -> Values:
     """Return the values per query of the main metric and of those that our own tasks keep."""
-    wanted = {"ndcg": "ndcg_cut_10", "map": "map_cut_1000", "recall": "recall_100"}
+    metrics = {"ndcg": "ndcg_cut_10", "map": "map_cut_1000", "recall": "recall_100"}
     name, _, at = main.partition("_at_")
-    wanted[name] = {"ndcg": "ndcg_cut_", "map": "map_cut_"}.get(name, f"{name}_") + at
+    metrics[name] = {"ndcg": "ndcg_cut_", "map": "map_cut_"}.get(name, f"{name}_") + at
     first: dict[str, float] = next(iter(scores.values()), {})
     return {
         short: np.array([of_query[long] for of_query in scores.values()])
-        for short, long in wanted.items()
+        for short, long in metrics.items()
         if long in first
     }
 
@@ -190,12 +190,12 @@ def _label_sets(task: Any, rows: Any, predictions: Any) -> Values:
     predicted = np.array(predictions, bool)
     if predicted.shape[1:] != gold.shape:  # MTEB scores a sample of a larger set
         return {}
-    wanted, chosen = gold.sum(1), predicted.sum(2)
+    relevant, returned = gold.sum(1), predicted.sum(2)
     hits = (predicted & gold).sum(2)
     # Predictions are binary: positive labels tie at rank `chosen`, all others at the last rank.
-    scores = hits * hits / np.maximum(chosen, 1) + (wanted - hits) * wanted / gold.shape[1]
-    every = (wanted == 0) | (wanted == gold.shape[1])
-    precision = np.where(every, 1.0, scores / np.maximum(wanted, 1))
+    scores = hits * hits / np.maximum(returned, 1) + (relevant - hits) * relevant / gold.shape[1]
+    every = (relevant == 0) | (relevant == gold.shape[1])
+    precision = np.where(every, 1.0, scores / np.maximum(relevant, 1))
     return {"accuracy": (predicted == gold).all(2), "lrap": precision}
 
 
@@ -333,8 +333,8 @@ def _retrieval(task: Any, rows: Any) -> ExampleTexts:
     """Return each judged query and its first document of the highest grade."""
     judged, corpus = rows["relevant_docs"], rows["corpus"]
     best = {key: max(grades, key=grades.get) for key, grades in judged.items() if grades}
-    wanted = set(best.values())
-    documents = {name: i for i, name in enumerate(corpus["id"]) if name in wanted}
+    names = set(best.values())
+    documents = {name: i for i, name in enumerate(corpus["id"]) if name in names}
     queries = rows["queries"]
     return [
         ((_query(one),), corpus[documents[best[key]]]["text"] if best[key] in documents else "")

@@ -138,10 +138,12 @@ class Model:
             left, right = (
                 comparable(rows, self._by) for rows in (encoded, encode(corpus, "document"))
             )
-            listed = ([name for name in top_ranked.get(key, ()) if name in place] for key in keys)
+            candidates = (
+                [name for name in top_ranked.get(key, ()) if name in place] for key in keys
+            )
             hits = (
                 (some, _to_each(one, right[[place[name] for name in some]], self._by).numpy())
-                for one, some in zip(left, listed, strict=True)
+                for one, some in zip(left, candidates, strict=True)
             )
         return {
             key: dict(zip(some, of.tolist(), strict=True))

@@ -42,8 +42,8 @@ def trained_on(model: str) -> tuple[str, ...] | None:
 
 @cache
 def _training_data(model: str) -> tuple[str, ...] | None:
-    listed = metadata_of(model)
-    names = None if listed is None else listed.get_training_datasets()
+    metadata = metadata_of(model)
+    names = None if metadata is None else metadata.get_training_datasets()
     return None if names is None else tuple(sorted(names))
 
 
@@ -62,8 +62,8 @@ def dense(model: str) -> Any:
     """Return MTEB's metadata of a dense text model that mteb's code can run here."""
     meta = metadata_of(model)
     if meta is None:
-        listed = lazy_import("models.model_implementations.MODEL_REGISTRY")
-        hint = did_you_mean(model, listed, f"A model of the hub is written hf:{model}.", "mteb:")
+        registry = lazy_import("models.model_implementations.MODEL_REGISTRY")
+        hint = did_you_mean(model, registry, f"A model of the hub is written hf:{model}.", "mteb:")
         raise UserError(f"MTEB lists no model {model!r}.", hint, code="unknown")
     other = next((kind for kind in meta.model_type if kind in _OTHER_KINDS), None)
     if "dense" not in meta.model_type and other:

@@ -59,20 +59,20 @@ def make(name: str, seed: int = 42) -> Any:
         raise UserError(f"MTEB has no task named {task!r}.", hint, code="unknown")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the result's notes say that a task is superseded
-        made = known[task](seed=seed)
-    _check(task, "subset", subsets, made.metadata.hf_subsets)
-    _check(task, "split", splits, made.metadata.eval_splits)
+        instance = known[task](seed=seed)
+    _check(task, "subset", subsets, instance.metadata.hf_subsets)
+    _check(task, "split", splits, instance.metadata.eval_splits)
     if subsets:
-        made.hf_subsets = list(subsets)
+        instance.hf_subsets = list(subsets)
     if splits:
-        made.filter_eval_splits(list(splits))
-    if list(made.metadata.modalities) != ["text"]:
+        instance.filter_eval_splits(list(splits))
+    if list(instance.metadata.modalities) != ["text"]:
         raise UserError(
-            f"{task} is a task on {' and '.join(made.metadata.modalities)}.",
+            f"{task} is a task on {' and '.join(instance.metadata.modalities)}.",
             "Encoders here read text; choose a text task.",
             code="unsupported",
         )
-    return made
+    return instance
 
 
 def _check(task: str, what: str, names: Sequence[str], known: Sequence[str]) -> None:
@@ -105,8 +105,8 @@ def _of_one(task: Any) -> tuple[int, int] | None:
         if of_split is None:
             return None
         by_subset = of_split.get("hf_subset_descriptive_stats") or {}
-        wanted = [by_subset[one] for one in task.hf_subsets if one in by_subset] or [of_split]
-        for one in wanted:
+        subsets = [by_subset[one] for one in task.hf_subsets if one in by_subset] or [of_split]
+        for one in subsets:
             examples += int(one.get("num_samples") or 0)
             characters += _characters(one)
     return examples, characters
@@ -166,15 +166,15 @@ def read(task: Any) -> None:
         ) from error
     if hasattr(task, "corpus"):  # mteb's v1 data layout, converted later
         return
-    lacking = [
+    missing = [
         split if subset == "default" else f"{subset} ({split})"
         for subset, split in parts_of(task)
         if not count_rows(task, (subset, split))
     ]
-    if lacking:
+    if missing:
         name = task.metadata.name
         raise UserError(
-            f"{name} has no data of {', '.join(lacking)}.",
+            f"{name} has no data of {', '.join(missing)}.",
             f"Name what it has, as in {PREFIX}{name}/SUBSET@SPLIT, or take another task.",
             code="missing",
         )

@@ -201,8 +201,8 @@ def read(files: Iterable[NamedFile], model: str = "", revision: str = "") -> Rea
             unattributed[path.name] += 1
             continue
         facts = {**one.facts, "model": whose.facts}
-        named = replace(one, model=whose.model, revision=whose.revision, facts=facts)
-        reading.results.append(named)
+        result = replace(one, model=whose.model, revision=whose.revision, facts=facts)
+        reading.results.append(result)
     if unattributed:
         several = f" and {len(unattributed) - 1} more" if len(unattributed) > 1 else ""
         first = next(iter(unattributed))

@@ -65,31 +65,31 @@ def measure(
             code="unsupported",
         )
     own = isinstance(data, MtebTask)
-    made = own_tasks.make(data.name, seed) if own else conversion.make(task, data, seed)
-    single = not made.is_aggregate
+    mteb_task = own_tasks.make(data.name, seed) if own else conversion.make(task, data, seed)
+    single = not mteb_task.is_aggregate
     if own and single:
-        own_tasks.read(made)
-    queries = {} if not single or writes(made) else record_queries(made)
+        own_tasks.read(mteb_task)
+    queries = {} if not single or writes(mteb_task) else record_queries(mteb_task)
     model = Model(encoder, progress)
     with tempfile.TemporaryDirectory() as folder, _quiet():
         try:
             (task_result,) = mteb.evaluate(
                 model,
-                made,
+                mteb_task,
                 cache=None,
                 co2_tracker=False,
                 show_progress_bar=False,
                 encode_kwargs={"batch_size": 32, "show_progress_bar": False},
-                prediction_folder=Path(folder) if single and writes(made) else None,
+                prediction_folder=Path(folder) if single and writes(mteb_task) else None,
             ).task_results
         except Exception as error:
-            why = own_tasks.explain(error, made) if own else None
+            why = own_tasks.explain(error, mteb_task) if own else None
             raise why or error from None
-        main = made.metadata.main_score
-        values, details = values_of(made, Path(folder), queries, main) if single else ({}, {})
+        main = mteb_task.metadata.main_score
+        values, details = values_of(mteb_task, Path(folder), queries, main) if single else ({}, {})
     parts = [(split, one) for split, several in task_result.scores.items() for one in several]
-    loaded = own_tasks.parts_of(made) if made.dataset else ()
-    sizes = {part: own_tasks.count_rows(made, part) for part in loaded}
+    loaded = own_tasks.parts_of(mteb_task) if mteb_task.dataset else ()
+    sizes = {part: own_tasks.count_rows(mteb_task, part) for part in loaded}
     scores = tuple(scores_of(parts, main, sizes))
     if math.isnan(scores[0].score):
         raise UserError(
@@ -99,16 +99,16 @@ def measure(
         )
     if values and not _means(values, details, scores[0]):
         values, details = {}, {"notes": [NONE]}
-    notes = [*caution(), *(own_tasks.notes(made) if own else ()), *details.pop("notes", ())]
+    notes = [*caution(), *(own_tasks.notes(mteb_task) if own else ()), *details.pop("notes", ())]
     details |= {
         "mteb": json.loads(task_result.model_dump_json()),
-        "type": made.metadata.type,
+        "type": mteb_task.metadata.type,
         "notes": notes,
     }
     if own and single:
-        details["hub_dataset"] = str(made.metadata.dataset["path"])
+        details["hub_dataset"] = str(mteb_task.metadata.dataset["path"])
     measured = Measurement(scores, values, details)
-    return with_clusters(measured, made) if own and values else measured
+    return with_clusters(measured, mteb_task) if own and values else measured
 
 
 def _means(values: Values, details: dict[str, Any], main: Score) -> bool:

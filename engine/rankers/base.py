@@ -76,8 +76,8 @@ class ScoredIndex(Index):
         results = []
         for i, query in enumerate(self.read(queries) if self.size else queries):
             at = np.arange(self.size) if among is None else among[i]
-            chosen = None if among is None else at
-            scores = check_scores(self.score(query, chosen), self.name) if len(at) else np.empty(0)
+            subset = None if among is None else at
+            scores = check_scores(self.score(query, subset), self.name) if len(at) else np.empty(0)
             if self.by_words and among is None:
                 at = np.flatnonzero(scores > 0)
                 scores = scores[at]
@@ -141,8 +141,8 @@ def best(positions: np.ndarray, scores: np.ndarray, depth: int) -> Ranked:
         depth: most documents.
     """
     if len(scores) > depth:
-        kept = scores >= np.partition(scores, -depth)[-depth]
-        positions, scores = positions[kept], scores[kept]
+        candidates = scores >= np.partition(scores, -depth)[-depth]
+        positions, scores = positions[candidates], scores[candidates]
     order = np.lexsort((positions, -scores))[:depth]
     return positions[order], scores[order]
 

@@ -36,8 +36,8 @@ def late(encoder: E, data: Dataset) -> E:
     """
     if not (isinstance(data, Retrieval) and data.late):
         return encoder
-    made: E = _late(encoder, data, str(getattr(encoder, "name", encoder)))
-    return made
+    result: E = _late(encoder, data, str(getattr(encoder, "name", encoder)))
+    return result
 
 
 def _late(encoder: Any, data: Retrieval, name: str) -> Any:
@@ -47,8 +47,8 @@ def _late(encoder: Any, data: Retrieval, name: str) -> Any:
     source = getattr(documents, "source", None)
     if not isinstance(source, TransformerSource) or source.settings.pooling not in MEANS:
         raise _refusal(name)
-    made = CachedEncoder(LateSource(source, data), documents.cache)
-    return TwoSided(encoder.name, made, query_side(encoder), "late")
+    cached = CachedEncoder(LateSource(source, data), documents.cache)
+    return TwoSided(encoder.name, cached, query_side(encoder), "late")
 
 
 def _refusal(name: str) -> UserError:
@@ -117,7 +117,9 @@ class LateSource(Source):
         owner = np.repeat(np.arange(len(places)), [len(of) for of in places])
         sums, counts = np.zeros((len(spans), self.dim)), np.zeros((len(spans), 1))
         texts = [self.prompt + document for document in documents]
-        windows = [(i, *one) for i, found in enumerate(model.windows(texts)) for one in found]
+        windows = [
+            (i, *one) for i, windows_of in enumerate(model.windows(texts)) for one in windows_of
+        ]
         for first in range(0, len(windows), _WINDOWS):
             some = windows[first : first + _WINDOWS]
             states = model.states([ids for _, ids, _ in some], settings.pooling, settings.layer)

@@ -106,11 +106,11 @@ class Scorer(Model):
             block = list(unique)[start : start + _PAIRS]
             there, known = self._cache.get(self.fingerprint, block, 1)
             scores |= zip(compress(block, there), known[:, 0], strict=True)
-            lacking = list(compress(block, ~there))
-            if lacking:
-                new = self._predict([unique[key] for key in lacking])
-                self._cache.put(self.fingerprint, lacking, new[:, None])
-                scores |= zip(lacking, new, strict=True)
+            missing = list(compress(block, ~there))
+            if missing:
+                new = self._predict([unique[key] for key in missing])
+                self._cache.put(self.fingerprint, missing, new[:, None])
+                scores |= zip(missing, new, strict=True)
             tick(len(scores) / len(unique))
         return np.array([scores[key] for key in keys], np.float32)
 
@@ -222,23 +222,23 @@ class Embedded(Ranker):
 
     def documents(self, texts: Sequence[str], progress: Progress | None = None) -> list[np.ndarray]:
         """Return for each text float32 (tokens, dim), or (words, 2): their numbers and weights."""
-        found = list[np.ndarray]()
+        arrays = list[np.ndarray]()
         for some in slices(texts):
             known = dict(zip(some, self._cache.get(some), strict=True))
-            lacking = [text for text, array in known.items() if array is None]
-            if lacking:
-                rows = (one.cpu().numpy() for one in self._run("encode_document", lacking))
-                made = {
+            missing = [text for text, array in known.items() if array is None]
+            if missing:
+                rows = (one.cpu().numpy() for one in self._run("encode_document", missing))
+                vectors = {
                     text: _weights_of(row) if self.how == "splade" else row
-                    for text, row in zip(lacking, rows, strict=True)
+                    for text, row in zip(missing, rows, strict=True)
                 }
-                if all(np.isfinite(array).all() for array in made.values()):
-                    self._cache.put(made)
-                known |= made
-            found += [array for text in some if (array := known[text]) is not None]
+                if all(np.isfinite(array).all() for array in vectors.values()):
+                    self._cache.put(vectors)
+                known |= vectors
+            arrays += [array for text in some if (array := known[text]) is not None]
             if progress:
-                progress(len(found), len(texts))
-        return found
+                progress(len(arrays), len(texts))
+        return arrays
 
     def _run(self, method: str, texts: Sequence[str]) -> Any:
         dense = {"convert_to_sparse_tensor": False} if self.how == "splade" else {}
@@ -284,12 +284,12 @@ class ArrayCache:
         there, rows = self._cache.get(self._fingerprint, list(chain.from_iterable(pieces)), _WIDTH)
         every = np.empty((len(there), _WIDTH), np.float32)
         every[there] = rows
-        found, start = list[np.ndarray | None](), 0
+        arrays, start = list[np.ndarray | None](), 0
         for is_known, keys, (n, d) in zip(known, pieces, shape, strict=True):
             at, start = slice(start, start + len(keys)), start + len(keys)
             is_whole = is_known and there[at].all()
-            found.append(every[at].ravel()[: n * d].reshape(n, d) if is_whole else None)
-        return found
+            arrays.append(every[at].ravel()[: n * d].reshape(n, d) if is_whole else None)
+        return arrays
 
     def put(self, arrays: Mapping[str, np.ndarray]) -> None:
         """Add the arrays of texts."""
@@ -350,6 +350,6 @@ class ColbertIndex(ScoredIndex):
         import torch
 
         chosen = self._tokens if at is None else [self._tokens[i] for i in at]
-        held = [torch.from_numpy(tokens).to(query.device) for tokens in chosen]
-        scores = self._ranker.model.run(lambda model, _: model.similarity([query], held))
+        documents = [torch.from_numpy(tokens).to(query.device) for tokens in chosen]
+        scores = self._ranker.model.run(lambda model, _: model.similarity([query], documents))
         return np.asarray(scores.cpu().numpy()[0])

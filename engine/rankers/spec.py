@@ -205,11 +205,11 @@ def _depths(text: str) -> list[int]:
 
 
 def _of_bm25(text: str, spec: str) -> tuple[tuple[str, str], ...]:
-    given: dict[str, str] = {}
+    options: dict[str, str] = {}
     for pair in filter(None, text.split("&")):
         name, _, value = (part.strip() for part in pair.partition("="))
         known = {"stemmer": None, "stopwords": STOPWORDS}
-        if name not in known or name in given or not re.fullmatch(r"[a-z]+", value):
+        if name not in known or name in options or not re.fullmatch(r"[a-z]+", value):
             raise UserError(
                 f"'{pair}' in '{spec}' cannot be read.",
                 "Write bm25?stemmer=LANGUAGE&stopwords=LANGUAGE, such as english.",
@@ -221,8 +221,8 @@ def _of_bm25(text: str, spec: str) -> tuple[tuple[str, str], ...]:
                 f"Available: {', '.join(STOPWORDS)}.",
                 code="unknown",
             )
-        given[name] = value
-    return tuple((name, given[name]) for name in ("stemmer", "stopwords") if name in given)
+        options[name] = value
+    return tuple((name, options[name]) for name in ("stemmer", "stopwords") if name in options)
 
 
 def _fusion(text: str) -> RankerSpec:

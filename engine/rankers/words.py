@@ -46,9 +46,9 @@ class Bm25(Ranker):
     def spans(self, query: str, text: str) -> tuple[tuple[int, int], ...]:
         """See `Ranker.spans`."""
         matches = list(re.finditer(_WORD, text))
-        (wanted, *words) = self.words([query, *(match.group() for match in matches)])
+        (query_words, *words) = self.words([query, *(match.group() for match in matches)])
         pairs = zip(matches, words, strict=True)
-        return tuple(match.span() for match, word in pairs if {*word} & {*wanted})
+        return tuple(match.span() for match, word in pairs if {*word} & {*query_words})
 
     def index(self, documents: Sequence[str], progress: Progress | None = None) -> Bm25Index:
         """See `Ranker.index`."""

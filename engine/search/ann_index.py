@@ -116,10 +116,10 @@ class MappedIndex:
         scores = np.full((len(queries), k), -np.inf, np.float32)
         ids = np.full((len(queries), k), -1, np.int64)
         for row, (query, near) in enumerate(zip(queries, candidates, strict=True)):
-            chosen = np.sort(near[near >= 0])
-            cosines = self._rows(chosen) @ query
-            best = np.lexsort((chosen, -cosines))[:k]
-            scores[row, : len(best)], ids[row, : len(best)] = cosines[best], chosen[best]
+            rows = np.sort(near[near >= 0])
+            cosines = self._rows(rows) @ query
+            best = np.lexsort((rows, -cosines))[:k]
+            scores[row, : len(best)], ids[row, : len(best)] = cosines[best], rows[best]
         return np.minimum(scores, 1.0), ids
 
     def _among(
@@ -208,17 +208,17 @@ def mapped_rows(vectors: np.ndarray, file: Path) -> np.ndarray:
         vectors: (n, dim).
         file: overwritten, as `.npy`.
     """
-    kept = np.lib.format.open_memmap(file, "w+", np.float32, vectors.shape)
+    rows = np.lib.format.open_memmap(file, "w+", np.float32, vectors.shape)
     for start in range(0, len(vectors), _BLOCK):
-        kept[start : start + _BLOCK] = unit_rows(vectors[start : start + _BLOCK])
-    kept.flush()
-    return kept
+        rows[start : start + _BLOCK] = unit_rows(vectors[start : start + _BLOCK])
+    rows.flush()
+    return rows
 
 
 def _sample(vectors: Vectors, wanted: int) -> np.ndarray:
     """A fixed sample of the vectors, at length 1."""
-    chosen = np.random.default_rng(0).choice(len(vectors), min(len(vectors), wanted), replace=False)
-    return unit_rows(vectors[np.sort(chosen)])
+    sample = np.random.default_rng(0).choice(len(vectors), min(len(vectors), wanted), replace=False)
+    return unit_rows(vectors[np.sort(sample)])
 
 
 def _centroids(vectors: Vectors, lists: int, step: Callable[[], None]) -> np.ndarray:

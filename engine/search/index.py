@@ -84,8 +84,8 @@ class Index:
         k = min(k, self._searchable if rows is None else len(rows))
         if k == 0 or len(queries) == 0:
             return np.zeros((len(queries), k), np.float32), np.zeros((len(queries), k), np.int64)
-        chosen = None if rows is None else faiss().IDSelectorBatch(rows)
-        scores, ids = self._flat.search(queries, k, params=faiss().SearchParameters(sel=chosen))
+        selector = None if rows is None else faiss().IDSelectorBatch(rows)
+        scores, ids = self._flat.search(queries, k, params=faiss().SearchParameters(sel=selector))
         ids = ids if self._positions is None else self._positions[ids]
         order = np.lexsort((ids, -scores))  # along each row: by score, then by position
         scores = np.clip(np.take_along_axis(scores, order, axis=1), -1.0, 1.0)
@@ -178,9 +178,9 @@ def neighbours_of_each(
     with ThreadPoolExecutor(usable_threads(), initializer=alone) as pool:
         nearest = pool.map(lambda block: index.search(vectors[rows[block]], k + 1), blocks)
         for block, (some, positions) in zip(blocks, nearest, strict=True):
-            kept = others(positions, rows[block])
+            mask = others(positions, rows[block])
             shape = len(some), k  # also for none
-            scores[block], ids[block] = some[kept].reshape(shape), positions[kept].reshape(shape)
+            scores[block], ids[block] = some[mask].reshape(shape), positions[mask].reshape(shape)
             if progress is not None:
                 progress(block.stop, n)
     return scores, ids
@@ -196,9 +196,9 @@ def others(neighbours: np.ndarray, rows: np.ndarray) -> np.ndarray:
     Returns:
         bool (n, k + 1), k of each row.
     """
-    kept = neighbours != rows[:, None]
-    kept[kept.all(axis=1), -1] = False  # duplicates pushed the row itself out: drop the last
-    return kept
+    mask = neighbours != rows[:, None]
+    mask[mask.all(axis=1), -1] = False  # duplicates pushed the row itself out: drop the last
+    return mask
 
 
 def check_queries(queries: np.ndarray, k: int, dim: int) -> np.ndarray:

@@ -151,8 +151,8 @@ def _matrix(rows: np.ndarray, columns: np.ndarray, shape: tuple[int, int]) -> An
 def _first(matrix: Any, lengths: np.ndarray) -> Any:
     """Keep the first `lengths` entries of each row."""
     rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
-    kept = np.arange(len(rows)) - matrix.indptr[rows] < lengths[rows]
-    return _matrix(rows[kept], matrix.indices[kept], matrix.shape)
+    mask = np.arange(len(rows)) - matrix.indptr[rows] < lengths[rows]
+    return _matrix(rows[mask], matrix.indices[mask], matrix.shape)
 
 
 def _blocks(texts: Sequence[str], most: int) -> Iterator[slice]:

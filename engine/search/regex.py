@@ -56,11 +56,11 @@ def find_matching(
             f"Write from 1 to {LONGEST}.",
             code="too-large" if pattern else "missing",
         )
-    given = {"pattern": pattern, "sentences": list(sentences)}
+    request = {"pattern": pattern, "sentences": list(sentences)}
     try:
         done = subprocess.run(  # noqa: S603 - this interpreter, code of ours, data on its input
             [sys.executable, "-I", "-S", "-c", _CHILD],
-            input=json.dumps(given).encode(),
+            input=json.dumps(request).encode(),
             capture_output=True,
             timeout=seconds,
             check=False,

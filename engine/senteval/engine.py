@@ -172,14 +172,14 @@ class SE:
 
 def setting(params: dotdict) -> SolverSetting:
     """Read the classifiers' settings from `params`."""
-    given = params.classifier
-    if "nhid" not in given:
+    name = params.classifier
+    if "nhid" not in name:
         raise UserError(
             "params['classifier'] has no nhid.",
             "Set the number of hidden units; 0 is linear.",
             code="missing",
         )
-    hidden, folds = int(given["nhid"]), int(params.kfold)
+    hidden, folds = int(name["nhid"]), int(params.kfold)
     solver: Any = params.solver or "exact"
     if not params.usepytorch:
         if hidden:
@@ -195,10 +195,10 @@ def setting(params: dotdict) -> SolverSetting:
             f"Available: {', '.join(_SOLVERS)}.",
             code="unknown",
         )
-    optimiser, options = parse_optimiser(given.get("optim", "adam"))
+    optimiser, options = parse_optimiser(name.get("optim", "adam"))
     if solver == "columns" and (options or optimiser not in OPTIMISERS):
         raise UserError(
-            f"The solver 'columns' does not have the optimiser {given['optim']!r}.",
+            f"The solver 'columns' does not have the optimiser {name['optim']!r}.",
             f"Leave solver out, or take {' or '.join(OPTIMISERS)} without options.",
             code="conflict",
         )
@@ -206,13 +206,13 @@ def setting(params: dotdict) -> SolverSetting:
         solver=solver,
         folds=folds,
         hidden=hidden,
-        dropout=float(given.get("dropout", 0.0)),
+        dropout=float(name.get("dropout", 0.0)),
         optimiser=optimiser,
         options=options,
-        batch=int(given.get("batch_size", 64)),
-        tenacity=int(given.get("tenacity", 5)),
-        passes=int(given.get("epoch_size", 4)),
-        max_passes=int(given.get("max_epoch", 200)),
+        batch=int(name.get("batch_size", 64)),
+        tenacity=int(name.get("tenacity", 5)),
+        passes=int(name.get("epoch_size", 4)),
+        max_passes=int(name.get("max_epoch", 200)),
     )
 
 

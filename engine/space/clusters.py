@@ -90,11 +90,11 @@ def _hdbscan(rows: np.ndarray, least: int, seed: int) -> Clusters:
     if len(known) < least:
         return Clusters(*number_groups(np.full(len(rows), NOISE)), how)
     dims = min(DENSITY_DIMS, *known.shape)
-    seen = known
+    points = known
     if dims < known.shape[1]:
-        seen = PCA(dims, random_state=seed).fit_transform(known)
+        points = PCA(dims, random_state=seed).fit_transform(known)
         how += f" reduced to {dims} principal components"
-    labels = HDBSCAN(min_cluster_size=least, copy=True).fit_predict(seen)
+    labels = HDBSCAN(min_cluster_size=least, copy=True).fit_predict(points)
     if len(known) < len(rows):
         _, nearest = Index(known).search(rows, 1)
         labels = labels[nearest[:, 0]]

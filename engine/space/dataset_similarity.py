@@ -73,10 +73,10 @@ def families(infos: Sequence[DatasetInfo]) -> dict[str, list[DatasetInfo]]:
 def all_collections(infos: Sequence[DatasetInfo]) -> list[Collection]:
     """Every data set; of a family in several languages the English member or the first."""
     chosen = {name: _first(members) for name, members in families(infos).items()}
-    kept = [
+    collections = [
         info for info in infos if chosen.get(info.name.partition("/")[0], info.name) == info.name
     ]
-    return [Collection(info.name, info.name, group=info.type or "No task") for info in kept]
+    return [Collection(info.name, info.name, group=info.type or "No task") for info in collections]
 
 
 def by_language(members: Sequence[DatasetInfo]) -> list[Collection]:

@@ -157,14 +157,14 @@ def umap(
     )
     graph = fuzzy_graph(ids, np.clip(1 - cosines, 0, 2))
     epochs = _EPOCHS_OF_MANY if n > _MANY else _EPOCHS
-    points, shown = start, time.monotonic()
+    points, last = start, time.monotonic()
     for epoch, points in enumerate(
         layout(graph, start, epochs=epochs, min_dist=min_dist, seed=seed), 1
     ):
         tick(_FINDING + (1 - _FINDING) * epoch / epochs)
-        if watch is not None and time.monotonic() - shown >= _WATCHED_EVERY:
+        if watch is not None and time.monotonic() - last >= _WATCHED_EVERY:
             watch(points - points.mean(axis=0))
-            shown = time.monotonic()
+            last = time.monotonic()
     return _centred(points)
 
 

@@ -177,24 +177,24 @@ def regions(
     divisions = [groups(points, k) for k in counts]
     finest = divisions[-1]
     stop = words.everywhere(finest, int(finest.max()) + 1)
-    named = []
+    labels = []
     for division in divisions:
         k = int(division.max()) + 1
         centres = [np.median(points[division == i], axis=0) for i in range(k)]
         names = distinct(words.names(division, k, stop))
-        named.append(Level(division, names, np.array(centres, np.float32), np.bincount(division)))
-    return named
+        labels.append(Level(division, names, np.array(centres, np.float32), np.bincount(division)))
+    return labels
 
 
 def distinct(names: Sequence[str]) -> list[str]:
     """Make names distinct: number equal ones, and replace empty ones with `region N`."""
     repeated = {name for name, count in Counter(names).items() if count > 1}
-    seen: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     out = []
     for place, name in enumerate(names, 1):
-        seen[name] += 1
+        counts[name] += 1
         if not name:
             out.append(f"region {place}")
         else:
-            out.append(f"{name} ({seen[name]})" if name in repeated else name)
+            out.append(f"{name} ({counts[name]})" if name in repeated else name)
     return out

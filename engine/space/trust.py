@@ -77,13 +77,13 @@ def trust(
         return [ranked(own[part], cosines[part]) for part in _slices(len(own), _BLOCK_CELLS // n)]
 
     owns = [looked_at[part] for part in _slices(len(looked_at), _PRODUCT_CELLS // n)]
-    found: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+    results: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
     with ThreadPoolExecutor(usable_threads()) as pool:
         for done, values in enumerate(pool.map(measured, owns), 1):
-            found += values
+            results += values
             tick(done / len(owns))
-    near, whole, kept = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    return Trust(looked_at, near, whole, kept)
+    near, whole, overlap = (np.concatenate(parts) for parts in zip(*results, strict=True))
+    return Trust(looked_at, near, whole, overlap)
 
 
 def _slices(n: int, size: int) -> list[slice]:
@@ -114,8 +114,8 @@ def _columns(keys: np.ndarray) -> np.ndarray:
 
 def _ranks(ordered: np.ndarray, keys: np.ndarray, columns: np.ndarray) -> np.ndarray:
     """Ranks of some columns of each row, 1 for the nearest, by the sorted keys of the row."""
-    chosen = np.take_along_axis(keys, columns, axis=1)
-    rows = zip(ordered, chosen, strict=True)
+    picked = np.take_along_axis(keys, columns, axis=1)
+    rows = zip(ordered, picked, strict=True)
     return 1 + np.stack([np.searchsorted(row, some) for row, some in rows])
 
 

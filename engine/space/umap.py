@@ -69,8 +69,8 @@ def curve(min_dist: float) -> tuple[np.float32, np.float32]:
     from scipy.optimize import curve_fit
 
     away = np.linspace(0, 3, 300)
-    wanted = np.where(away < min_dist, 1.0, np.exp(min_dist - away))
-    (a, b), _ = curve_fit(lambda d, a, b: 1 / (1 + a * d ** (2 * b)), away, wanted)
+    target = np.where(away < min_dist, 1.0, np.exp(min_dist - away))
+    (a, b), _ = curve_fit(lambda d, a, b: 1 / (1 + a * d ** (2 * b)), away, target)
     return np.float32(a), np.float32(b)
 
 
@@ -131,8 +131,8 @@ def _blocks(graph: Any, epochs: int) -> list[_Block]:
     edges, n = graph.tocoo(), graph.shape[0]
     with np.errstate(over="ignore"):  # an edge with almost no weight is never due
         period = (edges.data.max() / edges.data).astype(np.float32)
-    kept = period <= epochs
-    heads, tails, period = edges.row[kept], edges.col[kept], period[kept]
+    used = period <= epochs
+    heads, tails, period = edges.row[used], edges.col[used], period[used]
     blocks = []
     for first in range(0, n, _BLOCK):
         part = slice(*np.searchsorted(heads, (first, first + _BLOCK)))

@@ -168,12 +168,12 @@ def complete(
         (encoders, tasks) in the given order; no tasks when too few encoders share any.
     """
     names = list(scores)
-    kept: set[str] = set()
+    shared: set[str] = set()
     for task in sorted(tasks, key=lambda task: -sum(task in scores[name] for name in scores)):
         having = [name for name in names if task in scores[name]]
         if len(having) >= least:
-            names, kept = having, kept | {task}
-    return (names, [task for task in tasks if task in kept]) if kept else ([], [])
+            names, shared = having, shared | {task}
+    return (names, [task for task in tasks if task in shared]) if shared else ([], [])
 
 
 def correlations(

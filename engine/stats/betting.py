@@ -95,16 +95,16 @@ def confidence_sequence(
     """
     candidates = STEP * np.arange(np.floor(low / STEP), np.ceil(high / STEP) + 1)
     capital = np.maximum.accumulate(log_capital(seen, candidates), axis=0)
-    kept = capital < np.log(1.0 / alpha)
-    first, last = kept.argmax(axis=1), len(candidates) - 1 - kept[:, ::-1].argmax(axis=1)
+    inside = capital < np.log(1.0 / alpha)
+    first, last = inside.argmax(axis=1), len(candidates) - 1 - inside[:, ::-1].argmax(axis=1)
     # One step wider on either side: the mean may lie between a kept candidate and the next. If so,
     # all candidates may be excluded in the end: then the last interval before that stays.
-    some = int(kept.any(axis=1).sum())
-    at = np.minimum(np.arange(len(kept)), some - 1)
+    some = int(inside.any(axis=1).sum())
+    at = np.minimum(np.arange(len(inside)), some - 1)
     lower, upper = (
         candidates[np.maximum(first - 1, 0)],
         candidates[np.minimum(last + 1, len(candidates) - 1)],
     )
     if not some:
-        return np.full(len(kept), low), np.full(len(kept), high)
+        return np.full(len(inside), low), np.full(len(inside), high)
     return np.maximum(lower[at], low), np.minimum(upper[at], high)

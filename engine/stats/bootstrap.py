@@ -128,9 +128,9 @@ def average_precision(values: np.ndarray, right: np.ndarray, times: np.ndarray) 
     """
     order = np.argsort(-values, kind="stable")
     ends = np.append(np.flatnonzero(np.diff(values[order])), len(order) - 1)
-    drawn = times[:, order]
-    taken = np.cumsum(drawn, axis=1)[:, ends]
-    hits = np.cumsum(drawn * right[order], axis=1)[:, ends]
+    counts = times[:, order]
+    taken = np.cumsum(counts, axis=1)[:, ends]
+    hits = np.cumsum(counts * right[order], axis=1)[:, ends]
     with np.errstate(invalid="ignore", divide="ignore"):
         precision = np.where(taken > 0, hits / taken, 0.0)
         recall = np.diff(hits, axis=1, prepend=0.0) / hits[:, -1:]
@@ -332,9 +332,9 @@ def _draw(n: int, clusters: np.ndarray | None, resamples: int, seed: int) -> Ite
     units = n if clusters is None else int(clusters.max()) + 1
     for start in range(0, resamples, block):
         rows = min(block, resamples - start)
-        drawn = rng.integers(0, units, size=(rows, units))
-        drawn += units * np.arange(rows)[:, None]
-        counts = np.bincount(drawn.ravel(), minlength=rows * units)
+        picks = rng.integers(0, units, size=(rows, units))
+        picks += units * np.arange(rows)[:, None]
+        counts = np.bincount(picks.ravel(), minlength=rows * units)
         times = counts.reshape(rows, units).astype(np.float64)
         if clusters is not None:
             times = times.take(clusters, axis=1).reshape(rows, n, -1).prod(axis=2)
@@ -382,9 +382,9 @@ def resample_all(
         raise ValueError("encoders are resampled together on the same examples only")
     if not samples:
         return []
-    drawn = _draw(len(samples[0].values), clusters, resamples, seed)
+    picks = _draw(len(samples[0].values), clusters, resamples, seed)
     with one_blas_thread(openmp=False):  # other threads may be encoding meanwhile
-        parts = [_statistics(samples, times) for times in drawn]
+        parts = [_statistics(samples, times) for times in picks]
     units, resampled = None if clusters is None else effective(clusters), []
     for sample, draws in zip(samples, 100.0 * np.concatenate(parts, axis=1), strict=True):
         luck = 100.0 * (np.zeros(0) if sample.luck is None else sample.luck)

@@ -87,12 +87,12 @@ def choose(samples: Mapping[str, Sample], refit: float = 0.0, seed: int = 0) -> 
         refit: `REFIT` if the values are of classifiers trained in folds, else 0.
         seed: of the resamples.
     """
-    names, given = list(samples), list(samples.values())
-    scores, noise, units = _resample(given, refit, seed)
+    names, values = list(samples), list(samples.values())
+    scores, noise, units = _resample(values, refit, seed)
     order = sorted(range(len(names)), key=lambda i: (math.isnan(scores[i]), -scores[i]))
     best, pairs = order[0], list(combinations(range(len(names)), 2))
-    differences = [_difference(scores, noise, given, units, *pair) for pair in pairs]
-    critical = _critical(differences, given[best], units)
+    differences = [_difference(scores, noise, values, units, *pair) for pair in pairs]
+    critical = _critical(differences, values[best], units)
     apart = {
         frozenset((names[i], names[j]))
         for (i, j), (delta, error, *_) in zip(pairs, differences, strict=True)
@@ -111,7 +111,7 @@ def choose(samples: Mapping[str, Sample], refit: float = 0.0, seed: int = 0) -> 
         },
         max(0.0, float(np.nanmean(noise[first, np.arange(noise.shape[1])]))),
         {
-            names[i]: _behind(by_pair[pair], -1 if pair[0] == best else 1, critical, given[best])
+            names[i]: _behind(by_pair[pair], -1 if pair[0] == best else 1, critical, values[best])
             for i, pair in others.items()
         },
         frozenset(apart),
@@ -133,13 +133,13 @@ def behind(
         refit: see `choose`.
         seed: of the resamples.
     """
-    given = [best, *others.values()]
-    scores, noise, units = _resample(given, refit, seed)
-    differences = [_difference(scores, noise, given, units, i, 0) for i in range(1, len(given))]
+    samples = [best, *others.values()]
+    scores, noise, units = _resample(samples, refit, seed)
+    differences = [_difference(scores, noise, samples, units, i, 0) for i in range(1, len(samples))]
     critical = _critical(differences, best, units)
     return {
-        name: _behind(found, 1, critical, best)
-        for name, found in zip(others, differences, strict=True)
+        name: _behind(difference, 1, critical, best)
+        for name, difference in zip(others, differences, strict=True)
     }
 
 
@@ -152,12 +152,12 @@ def _resample(
     samples: Sequence[Sample], refit: float, seed: int
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """Scores (k,), deviations of the resamples from their mean (k, resamples), and units."""
-    drawn = resample_all(samples, RESAMPLES, seed)
-    draws = np.stack([one.draws for one in drawn])
+    resamples = resample_all(samples, RESAMPLES, seed)
+    draws = np.stack([one.draws for one in resamples])
     known = np.isfinite(draws)
     means = np.where(known, draws, 0.0).sum(axis=1) / np.maximum(known.sum(axis=1), 1)
     noise = np.where(known, draws - means[:, None], 0.0) * math.sqrt(1.0 + refit)
-    return np.array([one.statistic for one in drawn]), noise, drawn[0].units
+    return np.array([one.statistic for one in resamples]), noise, resamples[0].units
 
 
 def _least(a: Sample, b: Sample, units: float) -> float:

@@ -54,8 +54,8 @@ def for_precision(cosines: np.ndarray, positive: np.ndarray, precision: float) -
     at = grid(cosines)
     calls = np.array([(cosines >= cut).sum() for cut in at])
     hits = np.array([positive[cosines >= cut].sum() for cut in at])
-    shown = binom.sf(hits - 1, calls, precision) <= (1.0 - CONFIDENCE) / len(at)
-    return float(at[shown].min()) if shown.any() else None
+    meets = binom.sf(hits - 1, calls, precision) <= (1.0 - CONFIDENCE) / len(at)
+    return float(at[meets].min()) if meets.any() else None
 
 
 def grid(cosines: np.ndarray) -> np.ndarray:

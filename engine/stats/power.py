@@ -118,5 +118,5 @@ def _more(
         middle = (low + high) // 2
         low, high = (low, middle) if share(middle) >= POWER else (middle, high)
     step = 10 ** max(len(str(high)) - 2, 0)
-    shown = -(-high // step) * step
-    return MoreExamples(shown if shown >= MIN_MORE * n else None, share(shown))
+    rounded = -(-high // step) * step
+    return MoreExamples(rounded if rounded >= MIN_MORE * n else None, share(rounded))

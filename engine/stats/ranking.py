@@ -79,9 +79,13 @@ def of_passages(retrieved: Sequence[Span], answers: Sequence[Span]) -> tuple[flo
         for other, first, last in answers
         if document == other and max(start, first) < min(stop, last)
     ]
-    both, wanted = _length_of(shared), _length_of(answers)
+    both, answer_length = _length_of(shared), _length_of(answers)
     size = sum(stop - start for _, start, stop in retrieved)
-    return both / max(wanted, 1), both / max(size, 1), both / max(size + wanted - both, 1)
+    return (
+        both / max(answer_length, 1),
+        both / max(size, 1),
+        both / max(size + answer_length - both, 1),
+    )
 
 
 def _length_of(spans: Sequence[Span]) -> int:

@@ -69,9 +69,9 @@ def rank_intervals(
     known &= min(part.units for part in suites[0]) > 1.0  # one example tells nothing
     if over_tasks:
         tasks, rng = len(suites[0]), np.random.default_rng(seed)
-        drawn = rng.integers(0, tasks, size=(int(known.sum()), tasks))
+        picks = rng.integers(0, tasks, size=(int(known.sum()), tasks))
         weights = np.zeros((tasks, len(known)))
-        weights[:, known] = [(drawn == task).sum(axis=1) for task in range(tasks)]
+        weights[:, known] = [(picks == task).sum(axis=1) for task in range(tasks)]
         means = mean_draws(suites, weights)
     means = means[:, known]
     places, first = rank(means), _first(means)

@@ -62,12 +62,12 @@ def measure(data: Captions, vectors: np.ndarray, seed: int, tick: ProgressCallba
 
 def _check_splits(data: Captions, least: int) -> None:
     """Raise UserError for missing splits and for too few training images."""
-    lacking = [
+    missing = [
         name for name in _SPLITS if name not in data.parts or not len(data.parts[name].images)
     ]
-    if lacking:
+    if missing:
         raise UserError(
-            f"{data.name} has no images in {' and '.join(lacking)}.",
+            f"{data.name} has no images in {' and '.join(missing)}.",
             "Retrieval needs the splits train, dev and test.",
             code="missing",
         )

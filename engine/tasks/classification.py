@@ -88,11 +88,11 @@ def measure_repeatedly(
     features = (features - features.mean(axis=0)) / np.where(deviation > 0, deviation, 1.0)
     repeats = min(REPEATS, max(1, ROWS // len(rows)))
     parts = list(folds.repeated_folds(labels, FOLDS, repeats, seed))
-    seen = np.ones((len(rows), len(parts)), bool)
+    visible = np.ones((len(rows), len(parts)), bool)
     for place, (_, held_out) in enumerate(parts):
-        seen[held_out, place] = False
-    predictions = folds.predictions(features, labels, seen, PENALTY, tick)
-    predicted = predictions[~seen].reshape(len(rows), repeats)  # row by row, draw by draw
+        visible[held_out, place] = False
+    predictions = folds.predictions(features, labels, visible, PENALTY, tick)
+    predicted = predictions[~visible].reshape(len(rows), repeats)  # row by row, draw by draw
     measured = _score(classes[predicted], names, "all")
     details = {"left_out": len(data.labels) - len(rows), "repeats": repeats}
     return replace(measured, details={**measured.details, **details})
@@ -144,15 +144,15 @@ def frequent(data: LabelledSentences, split: str | None) -> tuple[set[str], Coun
 
 def _enough(data: LabelledSentences, split: str | None) -> tuple[np.ndarray, np.ndarray]:
     """Return positions and labels of the sentences whose label is frequent in the split."""
-    kept, _ = frequent(data, split)
-    if len(kept) < 2:
+    labels, _ = frequent(data, split)
+    if len(labels) < 2:
         raise UserError(
-            f"{data.name} has {'only one' if kept else 'no'} label with at least {FOLDS} "
+            f"{data.name} has {'only one' if labels else 'no'} label with at least {FOLDS} "
             "sentences; telling labels apart needs two.",
             "Check which column was taken for the label.",
             code="too-few",
         )
-    rows = np.array([i for i, label in enumerate(data.labels) if label in kept])
+    rows = np.array([i for i, label in enumerate(data.labels) if label in labels])
     return rows, np.array(data.labels)[rows]
 
 

@@ -56,15 +56,15 @@ def measure(
             options["init"] = KMeansPlusPlus(vectors)
     points, each = [], []
     runs = [(draws[0], seed + i) for i in range(SEEDS)] if at_once else [(d, seed) for d in draws]
-    for done, (drawn, of_k_means) in enumerate(runs):
+    for done, (sample_size, of_k_means) in enumerate(runs):
         tick(done / len(runs))
         k_means = MiniBatchKMeans(
             len(names), random_state=of_k_means, compute_labels=False, **options
         )
         with one_blas_thread():
             # Predicted once per distinct sentence, however often it was drawn.
-            clusters = k_means.fit(vectors[drawn]).predict(vectors)
-        times = np.bincount(drawn, minlength=len(used))
+            clusters = k_means.fit(vectors[sample_size]).predict(vectors)
+        times = np.bincount(sample_size, minlength=len(used))
         each.append(v_measure_parts(labels, clusters, times))
         points.append([each[-1].mean()])
         if not at_once:
@@ -120,8 +120,8 @@ class KMeansPlusPlus:
         inertia = nearest @ weights
         trials = 2 + int(np.log(n_clusters))
         while len(chosen) < n_clusters:
-            drawn = random_state.uniform(size=trials) * inertia
-            centres = np.searchsorted(np.cumsum(nearest), drawn).clip(max=len(sample) - 1)
+            heights = random_state.uniform(size=trials) * inertia
+            centres = np.searchsorted(np.cumsum(nearest), heights).clip(max=len(sample) - 1)
             candidates = np.minimum(nearest, self._distances[np.ix_(at[centres], at)])
             inertias = candidates @ weights
             best = inertias.argmin()

@@ -22,8 +22,8 @@ def attach(
     """Add the cluster of each example to a measurement, where some are not independent."""
     if kind.examples is None or data.kind == "mteb":
         return measured
-    examples, named = kind.examples(data, protocol, seed), getattr(data, "clusters", {})
-    return of_examples(measured, examples, named, documents=data.kind == "retrieval")
+    examples, clusters = kind.examples(data, protocol, seed), getattr(data, "clusters", {})
+    return of_examples(measured, examples, clusters, documents=data.kind == "retrieval")
 
 
 def of_examples(

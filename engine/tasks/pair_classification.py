@@ -130,9 +130,9 @@ def scored_part(data: LabelledPairs) -> tuple[str, np.ndarray, np.ndarray]:
     mine = [i for i, name in enumerate(data.splits) if name == split]
     marks = [mark(data.labels[i]) for i in mine]
     if None in marks or not {"0", "1"} <= set(marks):
-        held = sorted({_fold(data.labels[i]) for i in mine})
+        kinds = sorted({_fold(data.labels[i]) for i in mine})
         raise UserError(
-            f"Pairs of {data.name} are labelled {', '.join(held[:6]) or 'nowhere'}; "
+            f"Pairs of {data.name} are labelled {', '.join(kinds[:6]) or 'nowhere'}; "
             "which of them mean the same is not clear, or all do.",
             "Label pairs that mean the same 1 and the others 0 (also known: yes and no, "
             "entailment, neutral and contradiction).",

@@ -194,11 +194,11 @@ def type_of(task: Task, protocol: Protocol) -> TaskType:
             f"Leave the protocol out or use {' or '.join(fitting)}.",
             code="mismatch",
         )
-    found = [kind for kind in _TYPES if kind.name == name]
+    types = [kind for kind in _TYPES if kind.name == name]
     # Under mteb's own protocols, tasks have the types of mteb-v2.
     under = "mteb-v2" if protocols.is_package(protocol.name) else protocol.name
-    own = [kind for kind in found if under in kind.protocols]
-    return own[0] if own else next(kind for kind in found if not kind.protocols)
+    own = [kind for kind in types if under in kind.protocols]
+    return own[0] if own else next(kind for kind in types if not kind.protocols)
 
 
 def get(name: str, catalog: Catalog | None = None) -> Task:
@@ -223,17 +223,17 @@ def get(name: str, catalog: Catalog | None = None) -> Task:
         return replace(task, name=name, dataset=held_out.join(task.dataset, seed))
     if by_rule.split_name(name)[1]:
         return retrieval.TYPE.on(name)
-    found = _of_name(name)
-    if found and (name in TASKS or found.kind == "mteb"):
-        return found
+    definition = _of_name(name)
+    if definition and (name in TASKS or definition.kind == "mteb"):
+        return definition
     infos = {} if catalog is None else {info.name: info for info in catalog.list()}
-    if found is None or not _may_be(found.dataset, "labels", infos):
+    if definition is None or not _may_be(definition.dataset, "labels", infos):
         # Uploads and hub files that are not listed count as pairs.
         own = sts.TYPE.on(name) if name.startswith(_OWN) else None
-        found = _of_info(infos[name]) if name in infos else own
-    if found is None:
+        definition = _of_info(infos[name]) if name in infos else own
+    if definition is None:
         raise _unknown(name, infos, catalog)
-    return found
+    return definition
 
 
 def _of_name(name: str) -> Task | None:
@@ -312,10 +312,10 @@ def seeds_of(name: str, protocol: str | None, seed: int | None, seeds: int = 1) 
         seeds: number of seeds.
     """
     task = by_name(name)
-    chosen = protocols.get(protocol or task.protocol)
-    if seeds == 1 or not task.type_under(chosen.types) or not type_of(task, chosen).draws:
+    rules = protocols.get(protocol or task.protocol)
+    if seeds == 1 or not task.type_under(rules.types) or not type_of(task, rules).draws:
         return [seed]
-    first = chosen.seed if seed is None else seed
+    first = rules.seed if seed is None else seed
     return [first + i for i in range(seeds)]
 
 
@@ -366,18 +366,18 @@ def expand(
 
 
 def _mteb_here(catalog: Catalog) -> list[str]:
-    found = [
+    names = [
         task.name
         for task in available(catalog)
         if task.protocol == "mteb-v2" and not task.dataset.startswith(_OWN)
     ]
-    if not found:
+    if not names:
         raise UserError(
             "No data here is measured by MTEB's types of task.",
             "Name a data folder (THEODOLITE_DATA) that has a folder `mteb`.",
             code="missing",
         )
-    return found
+    return names
 
 
 def _tasks_of(info: DatasetInfo) -> list[Task]:
@@ -417,7 +417,7 @@ def _unknown(name: str, infos: Mapping[str, DatasetInfo], catalog: Catalog | Non
             f"SentEval probes), {name}/few-shot, {name}/cluster or {name}/search.",
             code="ambiguous",
         )
-    listed = available(catalog) if catalog is not None else ()
-    known = list(dict.fromkeys([*TASKS, *SUITES, MTEB_HERE, *(task.name for task in listed)]))
+    names = available(catalog) if catalog is not None else ()
+    known = list(dict.fromkeys([*TASKS, *SUITES, MTEB_HERE, *(task.name for task in names)]))
     hint = did_you_mean(name, known, f"Available: {', '.join(known[:12])}.")
     return UserError(f"There is no task named {name!r}.", hint, code="unknown")

@@ -83,9 +83,9 @@ def measure_ranker(
         name, _, k = main.partition("_at_")
         mains = every[:, :, ranking.METRICS.index(name), CUTOFFS.index(int(k))]
         halves = _halves(list(judged))
-        chosen = [int(mains[:, ~half].mean(axis=1).argmax()) for half in halves]
-        values = np.where(halves[0][:, None, None], every[chosen[0]], every[chosen[1]])
-        details["weights"] = [WEIGHTS[i] for i in chosen]
+        weights = [int(mains[:, ~half].mean(axis=1).argmax()) for half in halves]
+        values = np.where(halves[0][:, None, None], every[weights[0]], every[weights[1]])
+        details["weights"] = [WEIGHTS[i] for i in weights]
     else:
         rankings = index.search(queries, max(CUTOFFS), among, tick)
         values = _values(data, judged, names, rankings)
@@ -204,8 +204,8 @@ def _documents_to_rank(data: Retrieval, judged: Iterable[str]) -> list[int]:
     """Return the positions of the documents to rank: all, or the candidates of any query."""
     if data.candidates is None:
         return list(range(len(data.documents)))
-    wanted = {name for key in judged for name in _candidates(data, key)}
-    return [i for i, name in enumerate(data.documents) if name in wanted]
+    ids = {name for key in judged for name in _candidates(data, key)}
+    return [i for i, name in enumerate(data.documents) if name in ids]
 
 
 def _among(data: Retrieval, judged: Iterable[str], names: Sequence[str]) -> list[np.ndarray] | None:
@@ -268,9 +268,9 @@ def _notes(data: Retrieval, judged: dict[str, dict[str, int]]) -> list[str]:
             "score 0."
         )
     if data.candidates is not None:
-        lacking = sum(not data.candidates.get(key) for key in judged)
-        if lacking:
-            notes.append(f"{lacking:,} of {len(judged):,} queries have no candidates, and score 0.")
+        missing = sum(not data.candidates.get(key) for key in judged)
+        if missing:
+            notes.append(f"{missing:,} of {len(judged):,} queries have no candidates, and score 0.")
     return notes
 
 

@@ -58,7 +58,7 @@ def measure(data: ScoredPairs, vectors: np.ndarray, *, space: bool = True) -> Me
     _refuse_undefined(data.name, cosines[rows], pairs.gold[rows])
     scores = _splits(pairs, cosines) if data.parts_are == "splits" else _subsets(pairs, cosines)
     undefined = sorted({s.aggregation or s.split for s in scores if math.isnan(s.score)})
-    kept = [score for score in scores if not math.isnan(score.score)]
+    valid = [score for score in scores if not math.isnan(score.score)]
     details = {
         "parts": pairs.names,
         "main_parts": main_parts,
@@ -67,9 +67,9 @@ def measure(data: ScoredPairs, vectors: np.ndarray, *, space: bool = True) -> Me
     if undefined:
         details["undefined"] = undefined
     if space:
-        kept += _space(data, pairs, vectors)
+        valid += _space(data, pairs, vectors)
     examples = {"cosine": cosines, "gold": pairs.gold, "part": pairs.part}
-    return Measurement(tuple(kept), examples, details)
+    return Measurement(tuple(valid), examples, details)
 
 
 def main_rows(data: ScoredPairs) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray]:

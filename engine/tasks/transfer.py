@@ -177,9 +177,9 @@ def _check_trainable(data: LabelledSentences | LabelledPairs, rows: _Ordered, fo
     learnt = rows.splits.get("train", np.arange(len(rows.labels)))
     counts = Counter(rows.labels[learnt].tolist())
     if len(counts) < len(rows.classes):
-        lacking = next(c for i, c in enumerate(rows.classes) if i not in counts)
+        missing = next(c for i, c in enumerate(rows.classes) if i not in counts)
         raise UserError(
-            f"No training example of {name} has the label {lacking!r}.",
+            f"No training example of {name} has the label {missing!r}.",
             "Every label must occur among the training sentences.",
             code="mismatch",
         )

@@ -37,9 +37,9 @@ def crop(words: list[str], rate: float, rng: np.random.Generator) -> list[str]:
         >>> " ".join(crop("to be or not to be".split(), 0.5, np.random.default_rng(1)))
         'not to be'
     """
-    kept = len(words) - _share(len(words), rate, rng)
-    start = int(rng.integers(0, len(words) - kept + 1))
-    return words[start : start + kept]
+    length = len(words) - _share(len(words), rate, rng)
+    start = int(rng.integers(0, len(words) - length + 1))
+    return words[start : start + length]
 
 
 def delete(words: list[str], rate: float, rng: np.random.Generator) -> list[str]:
@@ -164,5 +164,5 @@ def _drawn(chances: torch.Tensor, rng: np.random.Generator) -> np.ndarray:
     heights = shares.to(chances.dtype).to(chances.device)
     steps = chances.cumsum(dim=1)
     # By rounding the last sum may fall short of 1, so the draw is scaled to it.
-    drawn = torch.searchsorted(steps, heights * steps[:, -1:], right=True)
-    return drawn.clamp(max=chances.shape[1] - 1).squeeze(1).cpu().numpy()
+    picks = torch.searchsorted(steps, heights * steps[:, -1:], right=True)
+    return picks.clamp(max=chances.shape[1] - 1).squeeze(1).cpu().numpy()

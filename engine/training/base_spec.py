@@ -143,8 +143,8 @@ class Setting:
             expected = "a whole number" if self.kind is int else "a number"
             expected += f", {bounds}" if bounds else ""
             expected += "" if self.default is None else f", such as {written(self.default)}"
-        given = value[:40] if isinstance(value, str) else value
-        return UserError(f"The {self.words} cannot be {given!r}.", f"Expected {expected}.")
+        text = value[:40] if isinstance(value, str) else value
+        return UserError(f"The {self.words} cannot be {text!r}.", f"Expected {expected}.")
 
 
 PRECISION = Setting(
@@ -274,23 +274,23 @@ class BaseSpec:
                 "Use the program that wrote it, or a newer one.",
                 code="unsupported",
             )
-        wanted = {  # JSON has no tuples
+        values = {  # JSON has no tuples
             field: tuple(value) if isinstance(value, list) else value
             for field, value in given.items()
             if field != "version"
         }
         kind: Any = cls
         known = settings(kind)
-        if unknown := sorted(wanted.keys() - known.keys()):
+        if unknown := sorted(values.keys() - known.keys()):
             raise UserError(
                 f"A {cls.noun} has no field {unknown[0]!r}.",
                 f"The fields are {', '.join(sorted(known))}.",
                 code="unknown",
             )
         needed = {name for name, setting in known.items() if setting.required}
-        if missing := sorted(needed - wanted.keys()):
+        if missing := sorted(needed - values.keys()):
             raise UserError(f"A {cls.noun} needs the field {missing[0]!r}.", code="missing")
-        return cls(**wanted)
+        return cls(**values)
 
     def command(self) -> list[str]:
         """The command line that trains the same, as a list of words."""

@@ -45,10 +45,10 @@ def lock(folder: Path) -> Iterator[None]:
     process dies.
     """
     # A generator is closed by whichever thread drops it, which need not be the one that began it.
-    held = FileLock(folder / "lock", thread_local=False)
+    file_lock = FileLock(folder / "lock", thread_local=False)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        held.acquire(timeout=0)
+        file_lock.acquire(timeout=0)
     except Timeout as error:
         raise UserError(
             f"Another process is at work in {folder}.",
@@ -64,7 +64,7 @@ def lock(folder: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        held.release()
+        file_lock.release()
         if not any(entry.name != "lock" for entry in folder.glob("*")):
             shutil.rmtree(folder, ignore_errors=True)
 
@@ -101,7 +101,7 @@ def save(
         if best is not None:
             _write_tensors(part / "best.safetensors", best)
         state_of = optimiser.state_dict()["state"]
-        moments = {f"{n}.{key}": t for n, kept in state_of.items() for key, t in kept.items()}
+        moments = {f"{n}.{key}": t for n, entries in state_of.items() for key, t in entries.items()}
         _write_tensors(part / "optimiser.safetensors", moments)
         for rank, states in enumerate([generators_of(rng, _device(optimiser)), *others]):
             _random(part, rank).write_bytes(states)
@@ -156,10 +156,10 @@ def load(
     load_weights(folder, model)
     _restore_moments(optimiser, load_file(newest / "optimiser.safetensors"))
     best = newest / "best.safetensors"
-    kept = load_file(best) if best.exists() else None
+    weights = load_file(best) if best.exists() else None
     if _random(newest, rank).exists():
         devices.restore(load_file(_random(newest, rank)), rng, _device(optimiser))
-    return state, kept
+    return state, weights
 
 
 def load_weights(folder: Path, model: nn.Module) -> int:

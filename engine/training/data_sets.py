@@ -70,9 +70,9 @@ def examples(name: str, wanted: ExamplesSpec, catalog: Catalog) -> Examples:
         return _made(SENTENCE, [(text,) for text in distinct], notes, wanted)
     columns, tuples, notes = _positives(data, wanted)
     stripped = [tuple(cell.strip() for cell in row) for row in tuples]
-    kept = [row for row in stripped if all(row)]
-    notes += blank(len(tuples) - len(kept))
-    return _made(columns, kept, notes, wanted)
+    complete = [row for row in stripped if all(row)]
+    notes += blank(len(tuples) - len(complete))
+    return _made(columns, complete, notes, wanted)
 
 
 def with_labels(name: str, loss: str, catalog: Catalog, limit: int | None) -> Examples:
@@ -119,9 +119,9 @@ def with_labels(name: str, loss: str, catalog: Catalog, limit: int | None) -> Ex
                 "Choose other data or another loss.",
                 code="wrong-kind",
             )
-    kept = [row for row in rows if all(cell.strip() for cell in row)]
-    wanted = ExamplesSpec("st", False, 1, limit)
-    return _made(columns, kept, notes + blank(len(rows) - len(kept)), wanted)
+    complete = [row for row in rows if all(cell.strip() for cell in row)]
+    shape = ExamplesSpec("st", False, 1, limit)
+    return _made(columns, complete, notes + blank(len(rows) - len(complete)), shape)
 
 
 def _labelled_sentences(data: LabelledSentences) -> tuple[list[tuple[str, str]], list[str]]:
@@ -142,8 +142,8 @@ def _pairs_of_labels(sentences: Sequence[tuple[str, str]]) -> list[tuple[str, ..
     for at, (text, label) in enumerate(sentences):
         alike = of_label[label][of_label[label] != at]
         for mark, among in ("1", alike), ("0", others[label]):
-            drawn = rng.integers(len(among), size=draws) if len(alike) and len(among) else ()
-            pairs += [(text, sentences[among[place]][0], mark) for place in drawn]
+            picks = rng.integers(len(among), size=draws) if len(alike) and len(among) else ()
+            pairs += [(text, sentences[among[place]][0], mark) for place in picks]
     return pairs
 
 
@@ -226,7 +226,7 @@ def _good_pairs(data: ScoredPairs) -> tuple[_Tuples, list[str]]:
     parts, notes = _train_parts(data)
     pairs = [pair for part in parts for pair in zip(part.left, part.right, strict=True)]
     note, good = good_pairs(np.concatenate([part.gold for part in parts]).tolist(), data.scale)
-    return [pair for pair, chosen in zip(pairs, good, strict=True) if chosen], [*notes, note]
+    return [pair for pair, is_good in zip(pairs, good, strict=True) if is_good], [*notes, note]
 
 
 def _by_label(

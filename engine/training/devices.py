@@ -278,12 +278,12 @@ def sum_gradients(parameters: Iterable[torch.nn.Parameter]) -> None:
     trained = [parameter for parameter in parameters if parameter.requires_grad]
     used = torch.tensor([p.grad is not None for p in trained], dtype=torch.int32)
     distributed.all_reduce(used)
-    kept = [p for p, users in zip(trained, used.tolist(), strict=True) if users]
-    for parameter in kept:
+    used_parameters = [p for p, users in zip(trained, used.tolist(), strict=True) if users]
+    for parameter in used_parameters:
         if parameter.grad is None:
             parameter.grad = torch.zeros_like(parameter)
-    for dtype in {parameter.dtype for parameter in kept}:
-        same = [p.grad for p in kept if p.dtype == dtype and p.grad is not None]
+    for dtype in {parameter.dtype for parameter in used_parameters}:
+        same = [p.grad for p in used_parameters if p.dtype == dtype and p.grad is not None]
         # One message: a message for each gradient would pay the network's latency each time.
         flat = torch.cat([gradient.flatten() for gradient in same])
         distributed.all_reduce(flat)
@@ -317,8 +317,8 @@ def states(rng: np.random.Generator, device: torch.device) -> States:
         rng: NumPy's generator of the run; Torch's and Python's are the global ones.
         device: of the model.
     """
-    kept = dropout_states(device)
-    return kept | {"numpy": _pack(rng.bit_generator.state), "python": _pack(random.getstate())}
+    dropout = dropout_states(device)
+    return dropout | {"numpy": _pack(rng.bit_generator.state), "python": _pack(random.getstate())}
 
 
 def restore(kept: States, rng: np.random.Generator, device: torch.device) -> None:

@@ -157,8 +157,8 @@ def headline(score: float | None, base: float | None) -> str:
     '2.07 worse than the base (69.15): the base remains the better choice.'
     """
     words = against_base(score, base)
-    kept = "" if is_improved(score, base) else ": the base remains the better choice"
-    return words and f"{words[0].upper()}{words[1:]}{kept}."
+    advice = "" if is_improved(score, base) else ": the base remains the better choice"
+    return words and f"{words[0].upper()}{words[1:]}{advice}."
 
 
 @dataclass(frozen=True)

@@ -106,12 +106,12 @@ def open_examples(
     if need is not None:
         objective = "unsup" if need.data == "sentences" else "sup"
         hard_negatives = need.data == "triplets" or (need.negatives and hard_negatives)
-    wanted = ExamplesSpec(objective, hard_negatives, next_sentences, limit)
+    shape = ExamplesSpec(objective, hard_negatives, next_sentences, limit)
     if not is_file(name):
-        examples = data_sets.examples(name, wanted, catalog)
+        examples = data_sets.examples(name, shape, catalog)
     else:
         path = expand(name)
-        examples = _of_file(path, wanted, folder)
+        examples = _of_file(path, shape, folder)
         note = encoding_note(path, path.name)
         examples = replace(examples, notes=(*[note] * bool(note), *examples.notes))
     if len(examples) < 2:
@@ -150,7 +150,7 @@ def _with_labels(name: str, loss: str, catalog: Catalog, limit: int | None) -> E
 def examples_of(spec: TrainSpec, catalog: Catalog, folder: Path) -> Examples:
     """Open the training data of a run; arguments and errors are those of `open_examples`."""
     names = names_of(spec.train)
-    opened = {
+    sources = {
         name: open_examples(
             name,
             spec.objective,
@@ -163,7 +163,7 @@ def examples_of(spec: TrainSpec, catalog: Catalog, folder: Path) -> Examples:
         )
         for name in names
     }
-    return opened[names[0]] if len(opened) == 1 else Examples.joined(opened)
+    return sources[names[0]] if len(sources) == 1 else Examples.joined(sources)
 
 
 def names_of(train: str) -> list[str]:

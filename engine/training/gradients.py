@@ -131,11 +131,11 @@ def _mlm_loss(
     model: TrainingModel, weight: float, masked: Masked, step: int, scaled: Scaled
 ) -> torch.Tensor:
     """The weighted MLM loss: a mean over the tokens of all micro-batches and processes."""
-    chosen = sum_over_ranks(torch.full((), float(masked.chosen), device=model.device))
-    chosen = chosen.clamp(min=1)
-    total = torch.zeros((), device=chosen.device)
+    number = sum_over_ranks(torch.full((), float(masked.chosen), device=model.device))
+    number = number.clamp(min=1)
+    total = torch.zeros((), device=number.device)
     for start in range(0, len(masked.ids), step):
-        loss = weight * mlm_loss(model, masked.part(start, start + step)) / chosen
+        loss = weight * mlm_loss(model, masked.part(start, start + step)) / number
         _backward([scaled(loss)])
         total = total + loss.detach()
     return sum_over_ranks(total)

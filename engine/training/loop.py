@@ -333,19 +333,19 @@ class Trainer(ABC):
                     code="not-finite",
                 )
             self.state.best_step = checkpoint.load_weights(self.folder, self.model)
-        kept = f"Training stopped; the weights of step {self.state.best_step} are kept."
-        return self.note(f"{failure} {kept} {self.remedy}")
+        ending = f"Training stopped; the weights of step {self.state.best_step} are kept."
+        return self.note(f"{failure} {ending} {self.remedy}")
 
     def _resume(self) -> None:
         """Resume from the checkpoint, if there is one."""
-        if (kept := checkpoint.peek(self.folder)) is not None:
-            self._check_same(kept)
+        if (header := checkpoint.peek(self.folder)) is not None:
+            self._check_same(header)
             self._load()
         # No process writes into the folder before all have read it.
         if len(steps := set(devices.gather_numbers(self.step))) > 1:
-            listed = ", ".join(str(step) for step in sorted(steps))
+            text = ", ".join(str(step) for step in sorted(steps))
             raise UserError(
-                f"The processes found different checkpoints in {self.folder}, of steps {listed}.",
+                f"The processes found different checkpoints in {self.folder}, of steps {text}.",
                 "All of them need the same folder, on a disk that they share.",
                 code="mismatch",
             )
@@ -374,8 +374,10 @@ class Trainer(ABC):
 
     def _load(self) -> None:
         rank, processes = self.ranks.rank, self.ranks.world_size
-        kept, self.best = checkpoint.load(self.folder, self.model, self.optimiser, self.rng, rank)
-        self.state = State(**kept)
+        weights, self.best = checkpoint.load(
+            self.folder, self.model, self.optimiser, self.rng, rank
+        )
+        self.state = State(**weights)
         if self.state.scaler:  # a run that began without a scaler finds its scale anew
             self.scaler.load_state_dict(self.state.scaler)
         if self.state.best_step == self.step:

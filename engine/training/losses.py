@@ -130,23 +130,23 @@ def dims_of(text: str | None) -> tuple[int, ...]:
 
 def check(loss: str, guide: str | None, matryoshka: str | None, processes: int) -> None:
     """Refuse what does not go together before anything is read."""
-    given, asked = LOSSES[loss], dims_of(matryoshka)
-    who = "guide" if given.guide == "guide" else "teacher"
-    if given.guide and not guide:
+    description, dims = LOSSES[loss], dims_of(matryoshka)
+    who = "guide" if description.guide == "guide" else "teacher"
+    if description.guide and not guide:
         raise UserError(
             f"{loss} needs a {who}.",
             "Set guide to an encoder, such as minilm.",
             code="missing",
         )
-    if guide and not given.guide:
+    if guide and not description.guide:
         raise UserError(f"{loss} has no guide or teacher.", "Leave it out.", code="conflict")
-    if asked and given.guide in ("vectors", "margin", "scores"):
+    if dims and description.guide in ("vectors", "margin", "scores"):
         raise UserError(
             f"{loss} learns from a teacher of one length, not from Matryoshka dimensions.",
             "Leave out one of the two.",
             code="conflict",
         )
-    if processes > 1 and given.is_whole:
+    if processes > 1 and description.is_whole:
         raise UserError(
             f"{loss} trains in one process: its labels and guides belong to whole batches.",
             "Use one process, or a loss of pairs without a guide.",
@@ -186,15 +186,15 @@ def criterion(loss: str, tokenizer: Any, dim: int, dims: Sequence[int] = ()) -> 
         options["guide"] = Given("guide")
     if loss == "MegaBatchMarginLoss":
         options["use_mini_batched_version"] = False
-    made = getattr(losses, LOSSES[loss].plain or loss)(model, **options)
+    function = getattr(losses, LOSSES[loss].plain or loss)(model, **options)
     if loss.endswith(_IN_BATCH):
-        made.model2 = Given("second")  # both copies get one column there
+        function.model2 = Given("second")  # both copies get one column there
     if not dims:
-        return made
+        return function
     if max(dims) > dim:
         raise UserError(
             f"A Matryoshka dimension of {max(dims)} is more than the {dim} of the model.",
             f"Give at most {dim}.",
             code="too-large",
         )
-    return losses.MatryoshkaLoss(model, made, list(dims))
+    return losses.MatryoshkaLoss(model, function, list(dims))

@@ -107,11 +107,11 @@ def mine(
         own = [place[text] for text in partners[anchor]]
         cosines = (vectors[own] @ query).tolist()
         bound, left_out = how.bound(min(cosines)), {*own, place.get(anchor)}
-        taken = [
+        negatives = [
             (texts[row], float(score))
             for score, row in zip(near, rows.tolist(), strict=True)
             if row not in left_out and score <= bound
         ][how.range_min : how.last][: how.negatives]
         for positive, cosine in zip(partners[anchor], cosines, strict=True):
-            for negative, score in taken:
+            for negative, score in negatives:
                 yield Mined(anchor, positive, negative, cosine, score)

@@ -95,13 +95,13 @@ def mask(
     if not ids:
         return Masked([], [])
     flat = flatten(ids)
-    chosen = (rng.random(len(flat)) < probability) & ~np.isin(flat, list(special))
+    picked = (rng.random(len(flat)) < probability) & ~np.isin(flat, list(special))
     lot = rng.random(len(flat))
-    seen = np.where(chosen & (lot < 0.8), mask_id, flat)
-    anything = chosen & (lot >= 0.8) & (lot < 0.9)
-    seen[anything] = rng.integers(0, vocabulary, size=int(anything.sum()))
-    labels = np.where(chosen, flat, IGNORED)
-    return Masked(cut_like(seen, ids), cut_like(labels, ids))
+    masked = np.where(picked & (lot < 0.8), mask_id, flat)
+    anything = picked & (lot >= 0.8) & (lot < 0.9)
+    masked[anything] = rng.integers(0, vocabulary, size=int(anything.sum()))
+    labels = np.where(picked, flat, IGNORED)
+    return Masked(cut_like(masked, ids), cut_like(labels, ids))
 
 
 def mlm_loss(model: TrainingModel, masked: Masked) -> torch.Tensor:
@@ -115,5 +115,5 @@ def mlm_loss(model: TrainingModel, masked: Masked) -> torch.Tensor:
     if not len(positions):
         return states.sum() * 0
     logits = exact(model.mlm_logits(states[to_device(positions, states.device)]))
-    wanted = to_device(labels[positions], states.device)
-    return functional.cross_entropy(logits, wanted, reduction="sum")
+    targets = to_device(labels[positions], states.device)
+    return functional.cross_entropy(logits, targets, reduction="sum")

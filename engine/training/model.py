@@ -120,9 +120,9 @@ class TrainingModel(nn.Module):
         self.spec, self.base = spec, base
         own = cast("Pooling", base.pooling or "cls_token")
         self.pooling = own if spec.pooling == BASE else spec.pooling
-        given, of_base = spec.column_prompts, spec.prompts == BASE
-        self.column_prompts = given or base.prompts.columns(sided=spec.has_sides)
-        self.prompts = base.prompts if of_base else Prompts.of_columns(given)
+        prompts, of_base = spec.column_prompts, spec.prompts == BASE
+        self.column_prompts = prompts or base.prompts.columns(sided=spec.has_sides)
+        self.prompts = base.prompts if of_base else Prompts.of_columns(prompts)
         self.tokenizer = base.tokenizer
         self.pad = int(getattr(base.tokenizer, "pad_token_id", None) or 0)
         encoder = base.whole.base_model
@@ -377,9 +377,9 @@ def _keep_layers(encoder: Any, count: int, label: str) -> None:
             f"Give at most {total}, and a model whose layers are a list.",
             code="too-large",
         )
-    kept = np.linspace(0, total - 1, count).round().astype(int)
+    positions = np.linspace(0, total - 1, count).round().astype(int)
     parent, _, own = name.rpartition(".")
-    setattr(encoder.get_submodule(parent), own, nn.ModuleList(layers[i] for i in kept))
+    setattr(encoder.get_submodule(parent), own, nn.ModuleList(layers[i] for i in positions))
     encoder.config.num_hidden_layers = count
 
 

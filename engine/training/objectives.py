@@ -204,8 +204,8 @@ class Supervised(Objective):
         self, examples: Sequence[tuple[str, ...]], model: TrainingModel, rng: np.random.Generator
     ) -> list[Column]:
         """Two columns, or three with hard negatives."""
-        wanted = min(len(examples[0]), 3 if self.spec.hard_negatives else 2)
-        texts = [[example[column] for example in examples] for column in range(wanted)]
+        number = min(len(examples[0]), 3 if self.spec.hard_negatives else 2)
+        texts = [[example[column] for example in examples] for column in range(number)]
         return [
             Column(model.ids(column), side=int(self.spec.dual and place > 0))
             for place, column in enumerate(texts)
@@ -296,13 +296,13 @@ class OfSentenceTransformers(Objective):
         else:
             self._labels = torch.tensor([int(cell) for cell in last], device=model.device)
         if self.guide:
-            said = [torch.from_numpy(self.guide.encode(side)).to(model.device) for side in texts]
+            guides = [torch.from_numpy(self.guide.encode(side)).to(model.device) for side in texts]
             if self.need.guide == "guide":
-                self._guides = said
+                self._guides = guides
             elif self.need.guide == "vectors":
-                self._labels = said[0]
+                self._labels = guides[0]
             else:
-                of_partner, of_negative = ((said[0] * side).sum(1) for side in said[1:])
+                of_partner, of_negative = ((guides[0] * side).sum(1) for side in guides[1:])
                 both = torch.stack([of_partner, of_negative], 1)
                 is_margin = self.need.guide == "margin"
                 self._labels = of_partner - of_negative if is_margin else both
@@ -326,8 +326,8 @@ class OfSentenceTransformers(Objective):
     def loss(self, vectors: Sequence[torch.Tensor]) -> torch.Tensor:
         """Its value for the columns' vectors, each (n, d), in float32."""
         features = [{"vectors": column.float()} for column in vectors]
-        for column, said in zip(features, self._guides, strict=False):
-            column["guide"] = said
+        for column, guide in zip(features, self._guides, strict=False):
+            column["guide"] = guide
         features[0]["second"] = features[-1]["vectors"]
         with torch.autocast(vectors[0].device.type, enabled=False):
             value = self.module(features, self._labels)

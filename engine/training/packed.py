@@ -168,8 +168,8 @@ def _embed(model: Any, layout: Layout) -> torch.Tensor:
 def _layer(layer: Any, x: torch.Tensor, layout: Layout, first: bool) -> torch.Tensor:
     """(t, d) -> (t, d), or (n, d) for the first tokens alone."""
     attention = layer.attention
-    wanted = x.index_select(0, layout.starts) if first else x
-    x = _close(attention.output, _attend(attention.self, wanted, x, layout, first), wanted)
+    queries = x.index_select(0, layout.starts) if first else x
+    x = _close(attention.output, _attend(attention.self, queries, x, layout, first), queries)
     inner = layer.intermediate.intermediate_act_fn(layer.intermediate.dense(x))
     return _close(layer.output, inner, x)
 

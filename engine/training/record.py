@@ -131,7 +131,7 @@ def card(record: Record, dim: int, pooling: Pooling) -> str:
         dim: length of a vector.
         pooling: of the encoder.
     """
-    spec, said = record.spec, headline(record.best_score, record.base_score)
+    spec, verdict = record.spec, headline(record.best_score, record.base_score)
     name = plain(spec.name or Path(spec.out).name or "encoder")
     parts = [
         _front(spec),
@@ -139,7 +139,7 @@ def card(record: Record, dim: int, pooling: Pooling) -> str:
         f"A sentence encoder of {dim} dimensions, trained with Theodolite from "
         f"{code(short(spec.base))} by {OBJECTIVES[spec.objective]}"
         + (f", {code(spec.loss)}." if spec.objective == "st" else "."),
-        said and f"**{said}**",
+        verdict and f"**{verdict}**",
         _usage(replace(spec, pooling=pooling)),
         "## Training data",
         f"{code(short(spec.train))}, {record.examples:,} examples. Content hash "
@@ -191,7 +191,7 @@ def _plainly(spec: TrainSpec) -> str:
     """How transformers gives the same vectors."""
     if spec.objective == "static":
         return "The vector is the mean of the vectors of the text's tokens."
-    kept = spec.head == "mlp" and spec.objective not in ("mlm", "st")
+    has_head = spec.head == "mlp" and spec.objective not in ("mlm", "st")
     states = {
         "cls_token": "the first token's last hidden state",
         "avg": "the mean of the last hidden states over the tokens, padding left out",
@@ -201,9 +201,9 @@ def _plainly(spec: TrainSpec) -> str:
         "`(hidden_states[-2] + hidden_states[-1]) / 2`",
         "max": "the largest value of the last hidden states over the tokens, padding left out",
     }[spec.pooling]
-    if kept and spec.pooling == "cls_token":
+    if has_head and spec.pooling == "cls_token":
         return "With `transformers` alone the vector is `pooler_output` (of a BERT or RoBERTa)."
-    if kept:
+    if has_head:
         return (
             f"With `transformers` alone the vector is {states}, passed through the dense layer in "
             "the folder `Dense` and tanh."
@@ -228,8 +228,8 @@ def _scores(record: Record) -> str:
     if record.best_score is None:
         return "There was no dev set; the weights are the last ones."
     base = against_base(record.best_score, record.base_score)
-    kept = next((e for e in record.curve if e.get("best") and e["step"] == record.best_step), {})
-    within = f" (95 % interval {kept['low']:.1f} to {kept['high']:.1f})" if "low" in kept else ""
+    best = next((e for e in record.curve if e.get("best") and e["step"] == record.best_step), {})
+    within = f" (95 % interval {best['low']:.1f} to {best['high']:.1f})" if "low" in best else ""
     return (
         f"Best on {code(short(record.spec.dev or ''))}: **{record.best_score:.2f}**{within} after "
         f"update {record.best_step:,}" + (f", {base}." if base else ".")

@@ -69,9 +69,9 @@ def distil(
         vectors.append(teacher.encode(texts[start : start + BLOCK]))
         done, seconds = min(start + BLOCK, len(texts)), time.perf_counter() - began
         yield Encoded(done, len(texts), seconds / done * (len(texts) - done))
-    wanted = normalise(np.concatenate(vectors).astype(np.float64))
-    table = fit(bags(tokenizer, texts[: len(wanted)]), teacher.encode(tokens), wanted, dim)
-    why = "done" if len(wanted) == len(texts) else "stopped"
+    targets = normalise(np.concatenate(vectors).astype(np.float64))
+    table = fit(bags(tokenizer, texts[: len(targets)]), teacher.encode(tokens), targets, dim)
+    why = "done" if len(targets) == len(texts) else "stopped"
     score = None
     if dev is not None:
         score = dev.score(np.asarray(bags(tokenizer, dev.sentences) @ table, np.float32))
@@ -79,7 +79,7 @@ def distil(
     record = Record(
         spec=spec,
         data_hash=examples.hash,
-        examples=len(wanted),
+        examples=len(targets),
         notes=examples.notes,
         steps=1,
         best_step=1,

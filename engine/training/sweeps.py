@@ -65,25 +65,25 @@ class Range:
 
 def parse(text: str) -> tuple[str, list[Any] | Range]:
     """Read `field=value,value`, `field=low..high` or `field=low..high:log`."""
-    name, _, given = (part.strip() for part in text.partition("="))
+    name, _, values = (part.strip() for part in text.partition("="))
     setting = _known(name.replace("-", "_"))
     name = setting.name
-    if not given:
+    if not values:
         raise UserError(
             f"{text!r} gives {name} no values.",
             f"For example {name}=VALUE,VALUE or {name}=LOW..HIGH.",
             code="missing",
         )
-    if ".." in given:
+    if ".." in values:
         if not setting.is_number:
             raise UserError(f"The {setting.words} is not a number.", "List its values instead.")
-        numbers, _, scale = given.partition(":")
+        numbers, _, scale = values.partition(":")
         low, _, high = numbers.partition("..")
         if scale not in ("", "log"):
             raise UserError(f"{text!r} ends in {scale!r}.", "After a range comes :log or nothing.")
         first, last = (setting.number(end.strip()) for end in (low, high))
         return name, Range(first, last, log=bool(scale))
-    return name, [setting.read(value) for value in given.split(",")]
+    return name, [setting.read(value) for value in values.split(",")]
 
 
 def grid(spec: TrainSpec, varied: Mapping[str, Values | Range]) -> list[tuple[str, Changes]]:
@@ -96,15 +96,15 @@ def grid(spec: TrainSpec, varied: Mapping[str, Values | Range]) -> list[tuple[st
     Returns:
         A label and the changes to the spec of each run.
     """
-    listed = dict[str, Values]()
+    options = dict[str, Values]()
     for name, values in varied.items():
         if isinstance(values, Range):
             raise UserError(
                 f"A grid has no ranges, and {name} is one.",
                 "List its values, or make a random search.",
             )
-        listed[name] = values
-    count = math.prod(len(values) for values in listed.values())
+        options[name] = values
+    count = math.prod(len(values) for values in options.values())
     if count > MAX_RUNS:
         raise UserError(
             f"This grid has {count:,} runs; {MAX_RUNS} are the most.",
@@ -113,7 +113,7 @@ def grid(spec: TrainSpec, varied: Mapping[str, Values | Range]) -> list[tuple[st
         )
     return _distinct(
         spec,
-        (dict(zip(listed, row, strict=True)) for row in itertools.product(*listed.values())),
+        (dict(zip(options, row, strict=True)) for row in itertools.product(*options.values())),
     )
 
 
@@ -132,7 +132,7 @@ def search(
         As for `grid`. More runs of the same seed begin with the same ones.
     """
     rng = np.random.default_rng(seed)
-    drawn: list[Changes] = []
+    draws: list[Changes] = []
     for _ in range(20 * runs):  # enough to draw nearly all of a small number of combinations
         changes = {
             name: values.draw(rng, whole=_known(name).kind is int)
@@ -140,11 +140,11 @@ def search(
             else values[int(rng.integers(len(values)))]
             for name, values in varied.items()
         }
-        if changes not in drawn:
-            drawn.append(changes)
-        if len(drawn) == runs:
+        if changes not in draws:
+            draws.append(changes)
+        if len(draws) == runs:
             break
-    return _distinct(spec, drawn)
+    return _distinct(spec, draws)
 
 
 def with_seeds(
@@ -173,15 +173,15 @@ def best(scores: Sequence[float | None]) -> int | None:
 
 def _distinct(spec: TrainSpec, rows: Iterable[Changes]) -> list[tuple[str, Changes]]:
     """Label the rows, and check that each is a valid run; duplicates are left out."""
-    made: dict[str, Changes] = {}
+    runs: dict[str, Changes] = {}
     shared = asdict(spec)
     for changes in rows:
         TrainSpec.from_dict(shared | changes)
         label = ", ".join(
             f"{_known(name).words} {_value_label(value)}" for name, value in changes.items()
         )
-        made.setdefault(label, changes)
-    return list(made.items())
+        runs.setdefault(label, changes)
+    return list(runs.items())
 
 
 def _known(name: str) -> Setting:

@@ -91,8 +91,8 @@ class BoardAnswer(Answer):
     @cached_property
     def _entries(self) -> list[Entry]:
         """The encoders, then what was published if that is asked for."""
-        asked = self.spec.published or self.standings.spec.protocol == PUBLISHED
-        return [*self.standings.entries, *(self.published if asked else ())]
+        with_published = self.spec.published or self.standings.spec.protocol == PUBLISHED
+        return [*self.standings.entries, *(self.published if with_published else ())]
 
     @cached_property
     def _intervals(self) -> dict[str, RankInterval]:
@@ -117,7 +117,7 @@ class BoardAnswer(Answer):
             if entry.published:
                 row |= {"published": True, "revision": entry.facts.get("revision", "")}
                 continue
-            interval, seen = self._intervals.get(name), self.trained_on.get(name)
+            interval, trained = self._intervals.get(name), self.trained_on.get(name)
             row |= {
                 "rank": entry.rank,
                 "borda": entry.points,
@@ -125,7 +125,7 @@ class BoardAnswer(Answer):
                 "rank_low": interval and interval.low,
                 "rank_high": interval and interval.high,
                 "tie_group": self.ranking.groups.get(name),
-                "trained_on": seen if seen is None else list(seen),
+                "trained_on": trained if trained is None else list(trained),
                 "types": {
                     kind: {
                         "mean": entry.by_type.get(kind),
@@ -187,8 +187,8 @@ class BoardAnswer(Answer):
             verb = "ties" if len(tied) == 1 else "tie"
             who = f"{formats.listed(tied, MAX_NAMED)} {verb}" if tied else "No encoder ties"
             yield f"{who} with {best} by the mean."
-        if lacking := len({*board.encoders} - {*ranked, *board.running}):
-            yield f"{formats.plural(lacking, 'encoder')} without a rank: some tasks are missing."
+        if missing := len({*board.encoders} - {*ranked, *board.running}):
+            yield f"{formats.plural(missing, 'encoder')} without a rank: some tasks are missing."
         if more := len(board.columns) - len(self._over):
             yield f"{formats.plural(more, 'task')} not shared by all: left out of means and ranks."
         under = {column.protocol for column in board.columns}
@@ -206,7 +206,7 @@ class BoardAnswer(Answer):
         """The encoders by tasks, types or languages."""
         board, own = self.standings, bool(self.standings.entries)
         ranks, within = len(board.quality) > 1, "95 % interval"
-        knows = any(seen is not None for seen in self.trained_on.values())
+        knows = any(names is not None for names in self.trained_on.values())
         over, types = formats.plural(len(self._over), "task"), len(self._groups(TYPES))
         head = GridHead("Trained on", "of these tasks", ascending=True)
         of_types = f"{types} of {len(board.types)}"
@@ -352,7 +352,7 @@ def answer(workspace: Workspace, spec: BoardSpec, do: Do) -> Iterator[BoardAnswe
     """Yield the order at once, then with what takes longer: resampled ranks, and look-ups."""
     board = standings.board(workspace, spec)
     theirs = standings.published_entries(workspace, board)
-    held = workspace.store.published.models() if board.spec.fits({}) else 0
+    models = workspace.store.published.models() if board.spec.fits({}) else 0
 
     def so_far(ranking: Ranking) -> BoardAnswer:
         names = training_data.known(workspace, board.facts, board.encoders)
@@ -366,7 +366,7 @@ def answer(workspace: Workspace, spec: BoardSpec, do: Do) -> Iterator[BoardAnswe
                 for n, of in names.items()
             },
             theirs,
-            0 if any("revision" in entry.facts for entry in theirs) else held,
+            0 if any("revision" in entry.facts for entry in theirs) else models,
             cost.rows_by_encoder(workspace),
         )
 

@@ -125,7 +125,7 @@ def measure(workspace: Workspace, encoder: str, attempts: int = ATTEMPTS) -> Non
     about, root = describe(encoder), workspace.catalog.root
     environment = os.environ | ({} if root is None else {"THEODOLITE_DATA": str(root)})
     fixed = {key: about.get(key) for key in _FACTS}
-    named = {"encoder": encoder, "machine": machine()}
+    identity = {"encoder": encoder, "machine": machine()}
     stored = workspace.store.derived.get(_key(encoder))
     known: list[dict[str, Any]] = [stored["info"]] if stored else []
     measurements: list[dict[str, Any]] = []
@@ -133,7 +133,9 @@ def measure(workspace: Workspace, encoder: str, attempts: int = ATTEMPTS) -> Non
     while len(measurements) < attempts and all(map(is_disturbed, measurements)):
         if measurements and footprint.is_busy():
             break
-        measurements.append(fixed | footprint.in_own_process(encoder, environment, allowed) | named)
+        measurements.append(
+            fixed | footprint.in_own_process(encoder, environment, allowed) | identity
+        )
     best = measurements[-1]
     if is_disturbed(best):  # other programs only make single sentences slower
         middle = len(best["latency_ms"]) // 2

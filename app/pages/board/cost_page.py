@@ -96,8 +96,8 @@ def build(workspace: Workspace) -> None:
         left = cost.unmeasured(workspace, names)
         return queue(workspace, CostJob(tuple(left or names), again=not left))
 
-    shown = {"answer": answer, "go": go, "curves": curves}
-    panel.connect(controls, shown, answer, go, notice, load=load, show=show, make=make)
+    outputs = {"answer": answer, "go": go, "curves": curves}
+    panel.connect(controls, outputs, answer, go, notice, load=load, show=show, make=make)
 
 
 def _encoders(workspace: Workspace, values: Values) -> list[str]:
@@ -139,13 +139,13 @@ def _scores(workspace: Workspace, encoder: str, name: str, _fingerprint: str) ->
     task = get(name, workspace.catalog)
     protocol = protocols.get(task.protocol)
     kind, data = type_of(task, protocol), workspace.catalog.load(task.dataset)
-    given = protocol.name, protocol.seed
+    setting = protocol.name, protocol.seed
     if kind.trains or len(data.sentences) > MAX_SENTENCES:
         raise UserError(
             f"{name} takes too long to be scored repeatedly.", "Choose another.", code="too-large"
         )
     bound = bind(workspace.load(encoder), task, protocol, data)
-    texts = needed_sentences(kind, data, *given)
+    texts = needed_sentences(kind, data, *setting)
     if any(uncached(source, texts) for source in sources(bound)):
         raise UserError(
             f"{encoder} has not encoded {name} yet, and the curves use stored vectors.",
@@ -154,10 +154,10 @@ def _scores(workspace: Workspace, encoder: str, name: str, _fingerprint: str) ->
         )
     vectors = vectors_for(kind, data, bound, texts, lambda *_: None)
     points = []
-    for how, made in smaller(vectors, ladder(vectors.shape[1])):
+    for how, vectors_of in smaller(vectors, ladder(vectors.shape[1])):
         try:
             done = clusters.attach(
-                kind.measure(task, data, made, *given, nobody), kind, data, *given
+                kind.measure(task, data, vectors_of, *setting, nobody), kind, data, *setting
             )
         except UserError:  # such as all cosines alike
             continue

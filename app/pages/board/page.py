@@ -72,15 +72,15 @@ def build(workspace: Workspace) -> None:
             controls.render(*COMPARED)
         apart = web.answer(elem_id="apart")
     others = [] if workspace.read_only else [_place_import(workspace)]
-    seen, newer = gr.State(None), gr.State(None)
+    edition, newer = gr.State(None), gr.State(None)
 
     def load(request: gr.Request) -> Answer:
         values = controls.from_address(request)
-        shown = {**fill(workspace, BoardSpec, values, request), **_offer(workspace, values)}
+        updates = {**fill(workspace, BoardSpec, values, request), **_offer(workspace, values)}
         return {
-            **{controls[name]: shown[name] for name in controls},
+            **{controls[name]: updates[name] for name in controls},
             **dict.fromkeys(others, _import_choices(workspace)),
-            seen: _state(workspace),
+            edition: _state(workspace),
         }
 
     def show(values: Values, request: gr.Request) -> Iterator[Answer]:
@@ -89,7 +89,7 @@ def build(workspace: Workspace) -> None:
 
     def refresh(known: Any) -> Answer:
         now = _state(workspace)
-        return None if known == now else {seen: now, newer: now}
+        return None if known == now else {edition: now, newer: now}
 
     def compare(values: Values) -> Answer:
         """Offer the encoders and tasks of the board, and compare two of them by example."""
@@ -106,7 +106,7 @@ def build(workspace: Workspace) -> None:
         return {controls["task"]: event.text("column"), controls["better"]: read(row) or row}
 
     compared = [controls[name] for name in COMPARED]
-    opened = on_open(load, show, controls, [seen, board, *others], notice)
+    opened = on_open(load, show, controls, [edition, board, *others], notice)
     asks = [newer.change, *(box.input for n, box in controls.items() if n not in COMPARED)]
     answered = on(asks, show, controls, [board], notice, **parts.ALWAYS_LAST)
     pressed = on(board.select, press, None, compared, notice, **parts.HIDE_PROGRESS)
@@ -116,7 +116,7 @@ def build(workspace: Workspace) -> None:
     on([box.input for box in compared], *again, **parts.ALWAYS_LAST)
     on(pressed.then, *again, scroll_to_output=True, **parts.ALWAYS_LAST)
     if not workspace.read_only:
-        poll(POLL_SECONDS, opened, refresh, [seen], [seen, newer])
+        poll(POLL_SECONDS, opened, refresh, [edition], [edition, newer])
     controls.keep()
 
 
@@ -241,14 +241,14 @@ def _place_import(workspace: Workspace) -> gr.Dropdown:
         if more := len(imported.problems) - len(left):
             left.append(f"Also left out: {formats.plural(more, 'file')}.")
         results = formats.plural(len(imported.results), "result")
-        said = parts.say(f"{results} of {models} on {tasks} imported.")
+        message = parts.say(f"{results} of {models} on {tasks} imported.")
         (warned,) = document.pieces([Caveats([*map(Caveat, [*imported.notes, *left])])])
-        return {file: None, held: _import_choices(workspace), notice: f"{said}{warned}"}
+        return {file: None, held: _import_choices(workspace), notice: f"{message}{warned}"}
 
     def let_go(chosen: Sequence[str]) -> Answer:
         number = exchange.forget(workspace, [tuple(json.loads(one)) for one in chosen])
-        said = parts.say(f"{formats.plural(number, 'published result')} removed.")
-        return {held: _import_choices(workspace), notice: said}
+        message = parts.say(f"{formats.plural(number, 'published result')} removed.")
+        return {held: _import_choices(workspace), notice: message}
 
     on(
         [file.upload, take.click],

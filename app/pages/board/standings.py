@@ -410,9 +410,9 @@ def _board(
         for name in names
     }
     ranked, over = shared({name: of for name, of in scores.items() if name not in running})
-    shown = [columns[task] for task in over]
+    counted_columns = [columns[task] for task in over]
     entries = [
-        Entry(name, of, facts.get(name, {}), **means(shown, of) if name in ranked else {})
+        Entry(name, of, facts.get(name, {}), **means(counted_columns, of) if name in ranked else {})
         for name, of in scores.items()
     ]
     entries.sort(key=lambda one: (-(one.mean or -math.inf), -len(one.scores)))
@@ -436,9 +436,9 @@ def _board(
 def edition(workspace: Workspace) -> Edition:
     """A version of the board's inputs: results, imports, look-ups, the list of encoders."""
     store = workspace.store
-    listed = hash(tuple((row["name"], str(row["info"])) for row in store.encoders.list()))
+    encoders = hash(tuple((row["name"], str(row["info"])) for row in store.encoders.list()))
     known = suites.known(workspace) is not None
-    return *store.results.edition(), *store.published.edition(), known, listed
+    return *store.results.edition(), *store.published.edition(), known, encoders
 
 
 @lru_cache(maxsize=2)
@@ -468,8 +468,8 @@ def _columns(
     """The columns of a suite under a protocol, and one result for each encoder and task."""
     theirs = protocol == PUBLISHED
     rows = [row for row in scored_rows(workspace, now) if not theirs or is_package(row["protocol"])]
-    wanted = set(suites.in_suite(workspace, suite, {row["task"] for row in rows}))
-    rows = [row for row in rows if row["task"] in wanted]
+    members = set(suites.in_suite(workspace, suite, {row["task"] for row in rows}))
+    rows = [row for row in rows if row["task"] in members]
     one = "" if theirs else protocol
     under, cells = protocols_of(rows, one), under_one_protocol(rows, one)
     first = {task: row for (_, task), row in reversed(cells.items())}
@@ -594,8 +594,8 @@ def _of_models(
             entry = entries.setdefault((name, revision), Entry(name, published="published"))
             entry.facts.update(facts)
             score, same = _score(row, column), column.revision in (None, row["data_revision"])
-            kept = column.task in entry.scores and column.task not in entry.other
-            if score is not None and (same or not kept):
+            has_score = column.task in entry.scores and column.task not in entry.other
+            if score is not None and (same or not has_score):
                 entry.scores[column.task] = score
                 entry.notes[column.task] = _note(row, column)
                 (entry.other.discard if same else entry.other.add)(column.task)
@@ -607,22 +607,22 @@ def _of_models(
 
 def _score(row: Mapping[str, Any], column: TaskColumn) -> float | None:
     """The published score on exactly the column's splits and subsets; None if there is none."""
-    listed = {(split, subset): score for split, subset, score in row["facts"].get("parts", ())}
-    wanted = column.parts
-    if wanted is None:
+    scores = {(split, subset): score for split, subset, score in row["facts"].get("parts", ())}
+    needed = column.parts
+    if needed is None:
         if not column.task.startswith(PREFIX) or column.task == row["task"]:
             return float(row["score"])
         _, subsets, splits = split_name(column.task)
-        wanted = frozenset(
+        needed = frozenset(
             (split, subset)
-            for split, subset in listed
+            for split, subset in scores
             if subset in (subsets or (subset,)) and split in (splits or (split,))
         )
-        if not {*subsets} <= {subset for _, subset in wanted}:
+        if not {*subsets} <= {subset for _, subset in needed}:
             return None
-    if not wanted or not wanted <= listed.keys():
+    if not needed or not needed <= scores.keys():
         return None
-    return sum(listed[part] for part in wanted) / len(wanted)
+    return sum(scores[part] for part in needed) / len(needed)
 
 
 def _note(row: Mapping[str, Any], column: TaskColumn) -> str:

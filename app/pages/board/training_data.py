@@ -48,9 +48,9 @@ def known(
     for encoder in encoders:
         reported = [by_model[model] for model in _models(encoder) if model in by_model]
         named = [name for names in reported for name in names or ()]
-        listed = facts.get(encoder, {}).get("trained_on")
-        known = dict.fromkeys(named, MTEB) | dict.fromkeys(listed or (), FILES)
-        is_known = listed or any(names is not None for names in reported)
+        declared = facts.get(encoder, {}).get("trained_on")
+        known = dict.fromkeys(named, MTEB) | dict.fromkeys(declared or (), FILES)
+        is_known = declared or any(names is not None for names in reported)
         sets[encoder] = known if is_known else None
     return sets
 

@@ -136,9 +136,9 @@ class Decision(Answer):
 
     def notes(self) -> list[str]:
         """The decision, what it is based on, and what to read before relying on it."""
-        said = [f"{headline(self.sheet)}.", columns(self["columns"]), *sentences(self.sheet)]
-        said += [f"Warning ({one['code']}): {one['message']}" for one in self["warnings"]]
-        return list(filter(None, said))
+        lines = [f"{headline(self.sheet)}.", columns(self["columns"]), *sentences(self.sheet)]
+        lines += [f"Warning ({one['code']}): {one['message']}" for one in self["warnings"]]
+        return list(filter(None, lines))
 
     def blocks(self) -> list[Block]:
         """The decision with its warnings, the chart, the numbers."""
@@ -155,8 +155,8 @@ class Decision(Answer):
             Points(warnings, "Before you rely on it"),
         ]
         if self["best"] is None and not self.spec.rankers:
-            asked = {"in": self["data"], "encoder": [row["encoder"] for row in self["encoders"]]}
-            blocks.append(Links([Link("Judge by hand", "judge", asked)]))
+            question = {"in": self["data"], "encoder": [row["encoder"] for row in self["encoders"]]}
+            blocks.append(Links([Link("Judge by hand", "judge", question)]))
         if self["best"] and self.sheet.get("by_rule"):
             blocks.append(
                 Links(
@@ -170,8 +170,8 @@ class Decision(Answer):
                 )
             )
         if not self.is_closed and (able := improve.encoder_to_train(self.sheet)):
-            asked = query(replace(self.spec, train=able))
-            blocks.append(Links([Link(f"Train {able} on these", "choose", asked)]))
+            question = query(replace(self.spec, train=able))
+            blocks.append(Links([Link(f"Train {able} on these", "choose", question)]))
         blocks += [*_front(self.sheet), *self._numbers(), *_differences(self.sheet)]
         return [
             *blocks,
@@ -248,39 +248,39 @@ def sentences(sheet: Sheet) -> list[str]:
     if best is None:
         return list(_without_scores(sheet))
     name, how = best["encoder"], "by the paired bootstrap (5 %, all pairs tested at once)"
-    said = [
+    parts = [
         *without_queries.sentences(sheet),
         f"{name} scores {formats.score(best['score'])} on {_examples(sheet)} "
         f"({_metric(sheet)}; 95 % interval {_interval(best)}).",
     ]
     if change := sheet.get("improvement"):
-        said.insert(0, improve.sentence(change, sheet["kind"]))
+        parts.insert(0, improve.sentence(change, sheet["kind"]))
     if sheet["highest"] is not None:
-        said.append(
+        parts.append(
             f"{formats.score(sheet['highest'])} is the highest possible score here: most labels "
             "have fewer than eleven examples."
         )
     if sheet["ties"]:
         ties = formats.listed(map(_with_score, sheet["ties"]))
-        said.append(f"Not significantly different {how}: {ties}.")
+        parts.append(f"Not significantly different {how}: {ties}.")
     elif len(every) > 1 and every[1]["encoder"] != sheet["baseline"]:
-        said.append(f"Next comes {_with_score(every[1])}, significantly less {how}.")
+        parts.append(f"Next comes {_with_score(every[1])}, significantly less {how}.")
     if sheet.get("rankers"):
-        said += [*_cheapest_setup(sheet), *_further(sheet), *_against_words(sheet)]
+        parts += [*_cheapest_setup(sheet), *_further(sheet), *_against_words(sheet)]
     elif _beats_random(sheet):
-        said += [*_cheapest(sheet), *_further(sheet)]
+        parts += [*_cheapest(sheet), *_further(sheet)]
         if over is not None and name != sheet["baseline"]:
-            said.append(
+            parts.append(
                 f"Random words ({sheet['baseline']}) score {formats.score(over['score'])}: "
                 f"{formats.score(over['delta'])} less than {name} (95 % interval "
                 f"{_interval(over)})."
             )
     if len(every) > 1 and sheet["optimism"] >= MIN_OPTIMISM:
-        said.append(
+        parts.append(
             f"Expect about {sheet['optimism']:.1f} points less on new data: the best of "
             f"{len(every)} was picked on these very examples."
         )
-    return said
+    return parts
 
 
 def _cheapest(sheet: Sheet) -> Iterator[str]:
@@ -545,8 +545,8 @@ def prepare(workspace: Workspace, spec: ChooseSpec) -> ChooseSpec:
     if not spec.data:  # as a path it would be the folder in which this runs
         raise UserError("No data given.", "Give a file, or a data set's name.", code="missing")
     if base(spec.data) not in workspace.catalog.names():
-        brought = data.bring(workspace, Path(spec.data), spec.columns)
-        return replace(spec, data=brought, columns="")
+        table = data.bring(workspace, Path(spec.data), spec.columns)
+        return replace(spec, data=table, columns="")
     if spec.columns:
         raise UserError(
             f"{spec.data} is a data set already, whose columns are fixed.",
@@ -563,8 +563,8 @@ def job_of(workspace: Workspace, spec: ChooseSpec) -> ChooseJob:
     if spec.train:
         name = improve.held_out(spec.data)
         trained = improve.trained_encoder(workspace, name, spec.train)
-        named = (*(spec.encoders or ()), spec.train, trained)
-        return ChooseJob(**vars(spec) | {"data": name, "encoders": tuple(dict.fromkeys(named))})
+        specs = (*(spec.encoders or ()), spec.train, trained)
+        return ChooseJob(**vars(spec) | {"data": name, "encoders": tuple(dict.fromkeys(specs))})
     encoders = spec.encoders or names(workspace)
     if not encoders:
         raise UserError("No encoder chosen.", "Choose at least one.", code="missing")
@@ -595,11 +595,11 @@ def plan(workspace: Workspace, job: ChooseJob) -> list[str]:
                 "sheet is a guess until people have marked documents on the page Judge."
             )
         return [what, f"{formats.plural(len(job.setups), 'set-up')}: {formats.listed(job.setups)}."]
-    said = improve.plan(workspace, job.data, job.train) if job.train else [what]
+    facts = improve.plan(workspace, job.data, job.train) if job.train else [what]
     untimed = len(set(job.measured) - cost.rows_by_encoder(workspace).keys())
     return [
         *[columns(used)] * bool(used),
-        *said,
+        *facts,
         *[f"{formats.plural(unlabelled, 'row')} without a label are left out."] * bool(unlabelled),
         f"{formats.plural(len(job.measured), 'encoder')}, among them random words "
         f"({job.baseline}) as the baseline.",
@@ -674,8 +674,8 @@ def _views(published: Published) -> Iterator[tuple[str, ChooseSpec]]:
     specs = [spec for spec, _ in _stored_sheets(published)]
     example = shipped.read(published.workspace, sheets.KIND, EXAMPLE)
     if example and not any(spec.data == EXAMPLE for spec in specs):
-        kept = [name for name in example["asked"] if name in published.encoders.values()]
-        specs += [ChooseSpec(EXAMPLE, kept)] * (len(kept) > 1)
+        encoders = [name for name in example["asked"] if name in published.encoders.values()]
+        specs += [ChooseSpec(EXAMPLE, encoders)] * (len(encoders) > 1)
     for spec in specs:
         limits = [str(v) for name, v in query(spec).items() if name not in ("data", "encoder")]
         yield " · ".join([spec.data, *limits]), spec

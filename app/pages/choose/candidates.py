@@ -126,12 +126,12 @@ class ChooseSpec(Spec):
                 "Leave out the rankers and chunks, or what to train.",
                 code="conflict",
             )
-        named = rankers.canonical([*encoders, *rankers.split(self.rankers)])
-        words = any(setups.is_words(name) for name in named)
+        specs = rankers.canonical([*encoders, *rankers.split(self.rankers)])
+        words = any(setups.is_words(name) for name in specs)
         ways = chunks.cuts(self.chunks or CHUNKS)
         vars(self).update(
             encoders=(),
-            rankers=", ".join(named if words else (setups.BM25, *named)),
+            rankers=", ".join(specs if words else (setups.BM25, *specs)),
             chunks=chunks.written(ways),
         )
 
@@ -364,10 +364,10 @@ def cheapest(
     less = trials.behind.get(least.spec) if least is not best else None
     assert least.sample is not None  # noqa: S101 - for the type checker
     score, low, high = choose({least.spec: least.sample}, refit).intervals[least.spec]
-    chosen = {"encoder": least.encoder, "score": score, "low": low, "high": high, **least.form()}
-    chosen["behind"] = {key: getattr(less, key, 0.0) for key in ("delta", "low", "high")}
+    facts = {"encoder": least.encoder, "score": score, "low": low, "high": high, **least.form()}
+    facts["behind"] = {key: getattr(less, key, 0.0) for key in ("delta", "low", "high")}
     cheaper = [one for one in able if _price(one) < _price(best)]
-    return chosen, None if less else _next(trials, [*cheaper, *forms])
+    return facts, None if less else _next(trials, [*cheaper, *forms])
 
 
 def _price(one: Candidate) -> tuple[bool, float, int]:

@@ -52,11 +52,11 @@ def bring(workspace: Workspace, file: Path, columns: str = "") -> str:
     """
     workspace.refuse_visitors()
     before = {row["name"] for row in workspace.store.uploads.list()}
-    with uploads.bring([file]) as brought:
-        whole = brought.path
-        seen = None if columns else tables.preview(whole, whole.name)
-        if seen:
-            doubts, choice = uploads.doubts(whole, seen)
+    with uploads.bring([file]) as folder:
+        whole = folder.path
+        preview = None if columns else tables.preview(whole, whole.name)
+        if preview:
+            doubts, choice = uploads.doubts(whole, preview)
             if doubts:
                 raise UserError(
                     f"Which columns of {whole.name} count? {'; '.join(doubts)}.",
@@ -64,13 +64,13 @@ def bring(workspace: Workspace, file: Path, columns: str = "") -> str:
                     code="ambiguous",
                 )
         mapping, stem = (
-            uploads.mapping_of(whole, None, columns or None, seen=seen),
+            uploads.mapping_of(whole, None, columns or None, seen=preview),
             uploads.name_for(whole.name),
         )
         for number in range(1, _MAX_NAMES + 1):
             name = stem if number == 1 else f"{stem[:76]} {number}"
             try:
-                uploads.keep(workspace, whole, whole.name, name, mapping, brought.notes)
+                uploads.keep(workspace, whole, whole.name, name, mapping, folder.notes)
                 break
             except StoreError as error:
                 if "already" not in error.message or number == _MAX_NAMES:
@@ -153,9 +153,9 @@ def task_of(workspace: Workspace, name: str) -> str | None:
     if count_examples(data) < MIN_EXAMPLES:
         return None
     if isinstance(data, LabelledSentences):
-        kept, counts = frequent(data, "train" if has_own_splits(data) else None)
-        many = sum(counts[label] for label in kept) >= 0.9 * counts.total()
-        return f"{name}/{'classify' if many and len(kept) > 1 else 'search'}"
+        labels, counts = frequent(data, "train" if has_own_splits(data) else None)
+        many = sum(counts[label] for label in labels) >= 0.9 * counts.total()
+        return f"{name}/{'classify' if many and len(labels) > 1 else 'search'}"
     if "|" in name:  # by the canonical name, under which results are stored
         return get(name, workspace.catalog).name
     tasks = {info.name: info.tasks for info in workspace.catalog.list()}
@@ -179,5 +179,5 @@ def highest(data: Dataset, metric: str) -> float | None:
 def sample(workspace: Workspace, name: str) -> list[str]:
     """Distinct sentences whose neighbours are compared if there are no labels."""
     distinct, _ = workspace.catalog.sentences(name)
-    drawn = np.random.default_rng(0).permutation(len(distinct))[:MAX_COMPARED]
-    return [distinct[i] for i in np.sort(drawn)]
+    order = np.random.default_rng(0).permutation(len(distinct))[:MAX_COMPARED]
+    return [distinct[i] for i in np.sort(order)]

@@ -100,8 +100,10 @@ def training(workspace: Workspace, name: str, encoder: str) -> TrainJob:
 
 def trained_encoder(workspace: Workspace, name: str, encoder: str) -> str:
     """The encoder that comes of a training, with the prompts that its base has in the sheet."""
-    made = parse(encoder_of(training(workspace, name, encoder).spec.out_folder))
-    return str(replace(made, sources=(made.sources[0].with_options(**_prompts(encoder)),)))
+    encoder_spec = parse(encoder_of(training(workspace, name, encoder).spec.out_folder))
+    return str(
+        replace(encoder_spec, sources=(encoder_spec.sources[0].with_options(**_prompts(encoder)),))
+    )
 
 
 def _prompts(encoder: str) -> dict[str, str | None]:
@@ -179,11 +181,11 @@ def held_out(name: str) -> str:
 def plan(workspace: Workspace, name: str, encoder: str) -> list[str]:
     """What will be learned, from what, and how long it takes, in sentences."""
     dataset = workspace.catalog.load(name)
-    learned, tested = sizes(dataset)
+    train_size, tested = sizes(dataset)
     loss, what = LOSSES[dataset.kind]
     return [
-        f"{encoder} is trained on {formats.count(learned)} of these, on {what} ({loss}); the other "
-        f"{data.in_words(tested, dataset.kind)}, which it never sees, are for the sheet.",
+        f"{encoder} is trained on {formats.count(train_size)} of these, on {what} ({loss}); the "
+        f"other {data.in_words(tested, dataset.kind)}, which it never sees, are for the sheet.",
         f"How long training takes: {training(workspace, name, encoder).takes(workspace)}",
     ]
 

@@ -80,8 +80,8 @@ def build(workspace: Workspace) -> None:
             controls.render("max_ms", "max_bytes", "margin", "licences")
             command = parts.static("", elem_id="command", elem_classes=[LIVE])
     load = partial(_load, workspace)
-    asked = ask(workspace, CHOOSE, controls, go, load=load, report=True, elem_id="sheet")
-    run, moved = asked.panel.run, asked.panel.moved
+    question = ask(workspace, CHOOSE, controls, go, load=load, report=True, elem_id="sheet")
+    run, moved = question.panel.run, question.panel.moved
 
     def same(values: Values) -> Answer:
         spec = web.spec_of(ChooseSpec, values)
@@ -91,9 +91,9 @@ def build(workspace: Workspace) -> None:
         return {controls["data"]: _data(workspace, name), run: "", moved: name}
 
     # A typed spec is no input to Gradio, but a change.
-    typed = controls["encoders"]
-    typed.change(None, typed, moved, js="(specs) => specs.join(' ')")
-    on(asked.answer.change, same, controls, [command], asked.notice, **HIDE_PROGRESS)
+    box = controls["encoders"]
+    box.change(None, box, moved, js="(specs) => specs.join(' ')")
+    on(question.answer.change, same, controls, [command], question.notice, **HIDE_PROGRESS)
     if added is not None:
         added.change(None, js=parts.CLOSE_MORE)
         on(
@@ -101,7 +101,7 @@ def build(workspace: Workspace) -> None:
             turn_to,
             [added],
             [controls["data"], run, moved],
-            asked.notice,
+            question.notice,
             **HIDE_PROGRESS,
         )
 

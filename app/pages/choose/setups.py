@@ -97,8 +97,8 @@ def measure(workspace: Workspace, task: str, name: str, progress: Progress) -> N
     if row["error"] is not None:
         raise UserError(row["error"], row["hint"] or "", code="failed")
     place = _costs_key(workspace, task, name)
-    kept = workspace.store.derived.get(place)
-    if kept is None or kept["info"]["busy"]:
+    cached = workspace.store.derived.get(place)
+    if cached is None or cached["info"]["busy"]:
         workspace.store.derived.put(place, _KIND, _costs(workspace, own, ranker))
 
 
@@ -164,10 +164,10 @@ def stored(workspace: Workspace, task: str, name: str) -> SetUp:
         row = known(workspace, workspace.ranker(ranker), own, None, None)
         if row is not None:
             sample = main_sample(workspace.store.results.examples(row["id"]), row["details"])
-            kept = workspace.store.derived.get(_costs_key(workspace, task, name))
+            cached = workspace.store.derived.get(_costs_key(workspace, task, name))
             scores = workspace.store.results.scores(row["id"])
             by_metric = {one["metric"]: one["score"] for one in scores}
-            costs = {**(kept["info"] if kept else {}), "passage_iou": by_metric.get(PASSAGE)}
+            costs = {**(cached["info"] if cached else {}), "passage_iou": by_metric.get(PASSAGE)}
         else:
             rows = workspace.store.results.table(encoders=[ranker], tasks=[own])[::-1]
             error = next((one["error"] for one in rows if one["error"]), "It crashed.")
@@ -179,32 +179,32 @@ def stored(workspace: Workspace, task: str, name: str) -> SetUp:
 def decide(every: Sequence[SetUp], margin: float) -> dict[str, Any]:
     """Compare all set-ups at once; the fields of the sheet that they decide."""
     samples = {one.name: one.sample for one in every if one.sample is not None}
-    by_name, chosen = {one.name: one for one in every}, choose(samples)
-    best, names = by_name[chosen.names[0]], chosen.names
+    by_name, choice = {one.name: one for one in every}, choose(samples)
+    best, names = by_name[choice.names[0]], choice.names
     baseline = next((name for name in names if is_words(name)), None)
     places = {
         name: {"encoder": name, "score": score, "low": low, "high": high}
-        for name, (score, low, high) in chosen.intervals.items()
+        for name, (score, low, high) in choice.intervals.items()
     }
-    fits = [name for name in names[1:] if chosen.behind[name].within(margin)]
+    fits = [name for name in names[1:] if choice.behind[name].within(margin)]
     cheap = min([best, *(by_name[name] for name in fits)], key=lambda one: one.price)
     assert best.row is not None  # noqa: S101 - it has a sample
     return {
         "metric": best.row["metric"],
         "protocol": best.row["protocol"],
         "n": len(samples[best.name].values),
-        "intervals": chosen.intervals,
-        "optimism": chosen.optimism if len(samples) > 1 else 0.0,
+        "intervals": choice.intervals,
+        "optimism": choice.optimism if len(samples) > 1 else 0.0,
         "best": places[best.name],
-        "ties": [places[name] for name in chosen.ties],
-        "cheapest": {**places[cheap.name], "spec": cheap.name, "behind": _behind(chosen, cheap)},
+        "ties": [places[name] for name in choice.ties],
+        "cheapest": {**places[cheap.name], "spec": cheap.name, "behind": _behind(choice, cheap)},
         "more_examples": [
             {"a": best.name, "b": name, "n": more.n, "power": more.power}
-            for name in chosen.ties
-            for more in [to_tell_apart(chosen.behind[name])]
+            for name in choice.ties
+            for more in [to_tell_apart(choice.behind[name])]
         ],
         "baseline": baseline or BM25,
-        "against_baseline": baseline and _against(chosen, places, baseline),
+        "against_baseline": baseline and _against(choice, places, baseline),
         "rerankers": list(_rerankers(samples)),
         "rankers": True,
     }
@@ -265,10 +265,10 @@ def warnings(workspace: Workspace, task: str, every: Sequence[SetUp], sheet: Any
     notes = dict.fromkeys(upload["info"].get("notes", ()) if upload else ())
     if sheet["by_rule"]:
         notes |= dict.fromkeys(getattr(workspace.catalog.load(task), "notes", ()))
-        if asked := count_examples(workspace.catalog.load(sheet["data"])):
+        if queries := count_examples(workspace.catalog.load(sheet["data"])):
             yield (
                 "few_examples",
-                f"Only {in_words(asked, 'retrieval')} of {sheet['data']} have judgements; "
+                f"Only {in_words(queries, 'retrieval')} of {sheet['data']} have judgements; "
                 f"below {MIN_EXAMPLES}, queries by rule take their place.",
             )
     for one in every:

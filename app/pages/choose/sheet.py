@@ -144,7 +144,7 @@ def _of_setups(workspace: Workspace, spec: ChooseSpec, tick: ProgressCallback) -
     every = [setups.stored(workspace, task, name) for name in spec.setups]
     tick(0.2)
     scored = any(one.sample for one in every)
-    made = OPEN | (setups.decide(every, spec.margin) if scored else {"rankers": True})
+    decision = OPEN | (setups.decide(every, spec.margin) if scored else {"rankers": True})
     sheet = {
         "data": spec.data,
         "asked": (),
@@ -156,27 +156,27 @@ def _of_setups(workspace: Workspace, spec: ChooseSpec, tick: ProgressCallback) -
         "limits": {name: getattr(spec, name) for name in (*LIMITS, "rankers", "chunks")},
         "machine": cost.machine(),
         "baseline": setups.BM25,
-        **made,
+        **decision,
         "task": task,
         "by_rule": is_made,
         "kinds": without_queries.firsts(workspace, task, every) if is_made and scored else [],
         "highest": None,
-        "encoders": [setups.row_of(one, made["intervals"]) for one in every],
+        "encoders": [setups.row_of(one, decision["intervals"]) for one in every],
         "agreement": [],
         "fingerprints": {name: _fingerprint(workspace, name) for name in spec.setups},
     }
     points = {
-        one.name: (one.price[0], made["intervals"][one.name][0])
+        one.name: (one.price[0], decision["intervals"][one.name][0])
         for one in every
-        if one.name in made["intervals"] and one.costs.get("ms_per_query")
+        if one.name in decision["intervals"] and one.costs.get("ms_per_query")
     }
     warnings = [
         *_about_decision(spec, dataset, [], sheet),
         *_about_data(workspace, dataset, [], sheet),
         *setups.warnings(workspace, task, every, sheet),
     ]
-    named = [{"code": code, "message": text} for code, text in warnings]
-    return {**sheet, "front": cost.front(points, more_is_better=False), "warnings": named}
+    codes = [{"code": code, "message": text} for code, text in warnings]
+    return {**sheet, "front": cost.front(points, more_is_better=False), "warnings": codes}
 
 
 def _decide(
@@ -190,9 +190,9 @@ def _decide(
     samples = {name: one.sample for name, one in scored.items() if one.sample is not None}
     row = next(one.row for one in scored.values() if one.row)
     refit = REFIT if "repeats" in row["details"] else 0.0
-    chosen = choose(samples, refit)
+    choice = choose(samples, refit)
     tick(0.3)
-    best = scored[chosen.names[0]]
+    best = scored[choice.names[0]]
     cheap, nothing_cheaper = candidates.cheapest(
         best,
         scored,
@@ -204,23 +204,23 @@ def _decide(
     tick(0.8)
     places = {
         name: {"encoder": name, "score": score, "low": low, "high": high}
-        for name, (score, low, high) in chosen.intervals.items()
+        for name, (score, low, high) in choice.intervals.items()
     }
-    further = {name: to_tell_apart(chosen.behind[name]) for name in chosen.ties}
-    points = {name: (one.ms, chosen.intervals[name][0]) for name, one in scored.items() if one.ms}
+    further = {name: to_tell_apart(choice.behind[name]) for name in choice.ties}
+    points = {name: (one.ms, choice.intervals[name][0]) for name, one in scored.items() if one.ms}
     baseline = next(one for one in every if one.encoder == spec.baseline)
     # The cheapest is compared with the best, else the second best is.
-    others = [name for name in (cheap["encoder"], *chosen.names[1:]) if name in scored]
+    others = [name for name in (cheap["encoder"], *choice.names[1:]) if name in scored]
     other = next((scored[name] for name in others if name != best.encoder), None)
     return {
         "task": task,
         "metric": row["metric"],
         "protocol": row["protocol"],
         "n": len(samples[best.encoder].values),
-        "intervals": chosen.intervals,
-        "optimism": chosen.optimism if len(scored) > 1 else 0.0,
+        "intervals": choice.intervals,
+        "optimism": choice.optimism if len(scored) > 1 else 0.0,
         "best": places[best.encoder],
-        "ties": [places[name] for name in chosen.ties],
+        "ties": [places[name] for name in choice.ties],
         "cheapest": cheap,
         "nothing_cheaper": nothing_cheaper,
         "more_examples": [
@@ -502,10 +502,10 @@ class ChooseJob(ChooseSpec, Job):
     def notices(self, workspace: Workspace) -> Iterator[str]:
         """The texts that endpoints would get, and settings that a model's files deny."""
         timed = cost.rows_by_encoder(workspace)
-        named = self.encoders or tuple(rankers.split(self.rankers))
-        for name, counts in sending.announcements(workspace, named, self.data):
+        specs = self.encoders or tuple(rankers.split(self.rankers))
+        for name, counts in sending.announcements(workspace, specs, self.data):
             yield counts if name in timed else f"{counts} Made-up texts are sent too, to time it."
-        for name in named:
+        for name in specs:
             for text in beforehand.of(workspace, name, [self.data]):
                 yield f"{name}: {text}"
 

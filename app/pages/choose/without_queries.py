@@ -59,10 +59,10 @@ def newest_session(workspace: Workspace, sheet: Mapping[str, Any]) -> dict[str, 
 
     Differences in points, first minus second, with intervals for looking once.
     """
-    named = {row["encoder"] for row in sheet["encoders"]}
+    specs = {row["encoder"] for row in sheet["encoders"]}
     for row in workspace.store.judgements.list():
         spec = row["spec"]
-        if spec["collection"] != sheet["task"] or not named.issuperset(spec["encoders"]):
+        if spec["collection"] != sheet["task"] or not specs.issuperset(spec["encoders"]):
             continue
         session = open_session(workspace, row["id"])
         if session.is_by_rule and len(session.values) >= MIN_MARKS:
@@ -88,8 +88,8 @@ def headline(sheet: Mapping[str, Any]) -> str:
     """What marks say of the order; without any, what the rule says, as a guess."""
     if not (marks := sheet.get("judged")):
         return f"By rule, {sheet['best']['encoder']} comes first: nobody has judged that yet"
-    told = (pair for pair in marks["pairs"] if pair["low"] > 0 or pair["high"] < 0)
-    worse = {_order(pair)[1] for pair in told}
+    decided = (pair for pair in marks["pairs"] if pair["low"] > 0 or pair["high"] < 0)
+    worse = {_order(pair)[1] for pair in decided}
     names = dict.fromkeys(pair[side] for pair in marks["pairs"] for side in "ab")
     able, many = [name for name in names if name not in worse], formats.count(marks["marks"])
     if len(able) == 1:

@@ -505,8 +505,8 @@ class Comparison(Answer):
             *_ranking(self.ranking.ranks, by),
         ]
         if number > 1:
-            drawn = _ranking(self.ranking.ranks_over_tasks, few if number < MIN_TASKS else "")
-            blocks.append(Fold("With the tasks resampled too", drawn))
+            over_tasks = _ranking(self.ranking.ranks_over_tasks, few if number < MIN_TASKS else "")
+            blocks.append(Fold("With the tasks resampled too", over_tasks))
         return blocks
 
 
@@ -553,13 +553,13 @@ _RECENT: Recent[Any, Comparison] = Recent(16)
 
 def compared(workspace: Workspace, spec: CompareSpec) -> Iterator[Any]:
     """Yield the progress, then the comparison."""
-    rows, wanted = results(workspace, spec)
+    rows, names = results(workspace, spec)
     infos = workspace.store.encoders.infos()
     remarks = [(n, text) for n in spec.encoders for text in infos.get(n, {}).get("warnings", ())]
     key = (workspace, spec, tuple(row["id"] for row in rows), tuple(remarks))
     if key not in _RECENT:
         cells = of_most_encoders([row for row in rows if spec.protocol in (None, row["protocol"])])
-        tests = yield from _test(workspace, spec, cells, wanted)
+        tests = yield from _test(workspace, spec, cells, names)
         report = _comparison(spec, rows, cells, tests, remarks)
         if any(one.unreadable for one in tests.values()):  # may be measured again or restored
             yield report
@@ -576,8 +576,8 @@ def results(workspace: Workspace, spec: CompareSpec) -> tuple[Sequence[Row], lis
     if not spec.tasks:
         return rows, []
     there = {row["task"] for row in rows}
-    wanted = expand(",".join(spec.tasks), workspace.catalog, spec.protocol, there)
-    return [row for row in rows if row["task"] in wanted], wanted
+    tasks = expand(",".join(spec.tasks), workspace.catalog, spec.protocol, there)
+    return [row for row in rows if row["task"] in tasks], tasks
 
 
 def _test(
@@ -597,11 +597,11 @@ def _test(
             code="no-result",
         )
     tests = dict[str, TaskTests]()
-    began = said = time.monotonic()
+    began = last = time.monotonic()
     for done, task in enumerate(tasks):
         now = time.monotonic()
-        if done and now - said > QUIET_SECONDS:
-            said = now
+        if done and now - last > QUIET_SECONDS:
+            last = now
             left = (now - began) / done * (len(tasks) - done)
             yield Working(f"Resampling {task}", done / len(tasks), left)
         rows = {name: cells[name, task] for name in spec.encoders if (name, task) in cells}

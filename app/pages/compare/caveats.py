@@ -81,7 +81,7 @@ def _mismatches(
     names: Sequence[str], cells: Cells, tests: Mapping[str, TaskTests]
 ) -> Iterator[Caveat]:
     """Reasons why tasks are left out of the comparison: one for all tasks that share it."""
-    differing, lacking, unscorable = (defaultdict[Any, list[str]](list) for _ in range(3))
+    differing, missing, unscorable = (defaultdict[Any, list[str]](list) for _ in range(3))
     for task in tests:
         scored = {n: cells[n, task] for n in names if (n, task) in cells}
         scored = {name: row for name, row in scored.items() if row["error"] is None}
@@ -90,11 +90,11 @@ def _mismatches(
                 differing[word].append(task)
         absent = [name for name in names if name not in scored]
         unable = [name for name in absent if RANKER.search(name) and not _can_be_ranked(task)]
-        lacking[tuple(name for name in absent if name not in unable)].append(task)
+        missing[tuple(name for name in absent if name not in unable)].append(task)
         unscorable[tuple(unable)].append(task)
     for word, on in differing.items():
         yield Caveat(f"Evaluated under different {word}, so not compared: {_listed(on)}.")
-    for able, on in lacking.items():
+    for able, on in missing.items():
         if able:
             query = {"encoder": able, "task": on}
             few = on[0] if len(on) == 1 else f"{len(on)} tasks"

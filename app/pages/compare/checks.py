@@ -108,12 +108,12 @@ def contrast(
         return Check(lead, None, runs)
     full = sorted(conditions, key=lambda c: -sum(map(len, conditions[c].values())))
     names, tasks = shared(*(conditions[c] for c in full[:2]))
-    drawn = {
+    curves = {
         condition: means(scores, names, tasks)
         for condition, scores in conditions.items()
         if all(task in scores.get(name, ()) for name in names for task in tasks)
     }
-    scores_of = {name: [mean[name] for mean in drawn.values()] for name in names}
+    scores_of = {name: [mean[name] for mean in curves.values()] for name in names}
     moves = {name: max(of) - min(of) for name, of in scores_of.items()}
     most = max(moves, key=moves.__getitem__)
     words = [
@@ -134,7 +134,7 @@ def contrast(
         words.append("No two encoders change their order with it.")
     more = also or {}
     chart = Chart(
-        figures.slopes(drawn, f"score {over(tasks)}"),
+        figures.slopes(curves, f"score {over(tasks)}"),
         f"Scores of {len(names)} encoders by {what} {over(tasks)}. Crossing lines are encoders "
         "that swap ranks.",
         name=f"theodolite-{what}",
@@ -187,8 +187,8 @@ def size(evidence: Evidence) -> Check:
             *evidence.missing(tasks, encoders=other, listed=False),
             *runs,
         ]
-    if lacking := [name for name in evidence.encoders if name not in dims]:
-        words.append(f"Not known before a first result: {formats.listed(lacking, FEW)}.")
+    if unknown := [name for name in evidence.encoders if name not in dims]:
+        words.append(f"Not known before a first result: {formats.listed(unknown, FEW)}.")
     known = not other or (len(both) > 1 and any(variants[name] in other for name in both))
     if not known:
         words.append(
@@ -261,7 +261,7 @@ def normalisation(evidence: Evidence) -> Check:
         "z-normalised": evidence.part(tasks, "accuracy", "z-normalised"),
         "tuned": tuned,
     }
-    chosen = {
+    settings = {
         (name, task): evidence.full[evidence.rows[LOGISTIC, task, name]["id"]]["details"].get(
             "znorm"
         )
@@ -269,14 +269,14 @@ def normalisation(evidence: Evidence) -> Check:
         for task in of
     }
     tuning = (
-        f"Tuned on dev, z-normalisation is chosen in {sum(map(bool, chosen.values()))} of "
-        f"{formats.plural(len(chosen), 'case')}."
+        f"Tuned on dev, z-normalisation is chosen in {sum(map(bool, settings.values()))} of "
+        f"{formats.plural(len(settings), 'case')}."
     )
     return contrast(
         "normalisation",
         conditions,
-        {"z-normalised on dev": chosen},
-        [tuning if chosen else lead],
+        {"z-normalised on dev": settings},
+        [tuning if settings else lead],
         evidence.missing(tasks, LOGISTIC),
     )
 
@@ -380,8 +380,10 @@ def relations(evidence: Evidence) -> Check:
         return Check([lead, text], None, runs)
     cells = [cell for table in tables.values() for cell in table.values()]
     turning = sum(cell.turns for cell in cells)
-    shown = evidence.spec.classifier if evidence.spec.classifier in tables else next(iter(tables))
-    by, table = CLASSIFIERS[shown], tables[shown]
+    classifier = (
+        evidence.spec.classifier if evidence.spec.classifier in tables else next(iter(tables))
+    )
+    by, table = CLASSIFIERS[classifier], tables[classifier]
     (task, probe), cell = max(table.items(), key=lambda item: abs(item[1].value))
     words = [
         f"Over {_span(cell.n for cell in cells)} encoders, {turning} of "
@@ -395,7 +397,7 @@ def relations(evidence: Evidence) -> Check:
         figures.grid(table),
         f"Spearman of transfer with probing tasks over {cell.n} encoders, "
         f"by {by}. A bordered cell changes sign when one encoder is left out.",
-        name=f"theodolite-transfer-probing-{shown}",
+        name=f"theodolite-transfer-probing-{classifier}",
         columns=(
             *("classifier", "transfer", "probing", "encoders", "Spearman"),
             *("lowest", "without", "highest", "without it", "sign turns"),
@@ -457,12 +459,12 @@ def seeds(evidence: Evidence) -> Check:
     ]
     check = contrast("seed", by_seed, None, words, runs)
     largest, protocol = max(groups, key=lambda where: len(groups[where]))
-    drawn = groups[largest, protocol]
+    group = groups[largest, protocol]
     chart = Chart(
         figures.dots(
-            (("mean over seeds", {name: s.mean for name, s in drawn.items()}),),
+            (("mean over seeds", {name: s.mean for name, s in group.items()}),),
             f"score on {largest}",
-            {name: (s.lowest, s.highest) for name, s in drawn.items()},
+            {name: (s.lowest, s.highest) for name, s in group.items()},
         ),
         f"Mean, lowest and highest score over seeds on {largest} ({protocol}).",
         name="theodolite-seeds",

@@ -168,11 +168,11 @@ class Evidence:
         The chosen ones; without a choice, those of the suite whose data is here, and those on which
         one of the encoders was evaluated under a protocol of Pitfalls.
         """
-        wanted = set(self.chosen) or {
+        names = set(self.chosen) or {
             *(t for p, t, name in self.rows if p in CLASSIFIERS and name in self.encoders),
             *self.here.intersection(suite),
         }
-        return [t for t, task in self.tasks.items() if task.type == kind and t in wanted]
+        return [t for t, task in self.tasks.items() if task.type == kind and t in names]
 
     @property
     def trained(self) -> list[str]:
@@ -289,8 +289,8 @@ def gather(workspace: Workspace, spec: FairSpec) -> Evidence:
     hashes = {(row["protocol"], row["task"]): row["data_hash"] for row in rows.values()}
     mine = [row for row in table if row["encoder"] in names]
     same, other = (
-        [r for r in mine if (r["data_hash"] == hashes[r["protocol"], r["task"]]) is wanted]
-        for wanted in (True, False)
+        [r for r in mine if (r["data_hash"] == hashes[r["protocol"], r["task"]]) is stored_only]
+        for stored_only in (True, False)
     )
     dims = {name: info.get("dim") for name, info in workspace.store.encoders.infos().items()}
     dims |= {name: row["dim"] for (_, _, name), row in rows.items() if row["dim"]}

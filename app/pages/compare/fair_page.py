@@ -52,48 +52,50 @@ def build(workspace: Workspace) -> None:
         with parts.more():
             controls.render("tasks", "projection", "curve", "classifier")
     notice, panel = parts.notice(), RunPanel(workspace)
-    shown = web.answer(charts=True, elem_id="checks", elem_classes=["t-answer"])
-    asked, chips_changed = choices.watch_chips(controls["encoder"])
+    answer = web.answer(charts=True, elem_id="checks", elem_classes=["t-answer"])
+    changes, chips_changed = choices.watch_chips(controls["encoder"])
     asks = [box.input for name, box in controls.items() if name != "encoder"]
     run = controls.add("run", panel.run)
 
     def report(values: Values) -> Fairness:
-        chosen = (values.encoder, values.tasks, values.projection, values.curve, values.classifier)
-        return FAIR.last(workspace, FairSpec(*chosen), lambda job: False)
+        choice = (values.encoder, values.tasks, values.projection, values.curve, values.classifier)
+        return FAIR.last(workspace, FairSpec(*choice), lambda job: False)
 
     def load(request: gr.Request) -> Answer:
         values = controls.from_address(request)
         usual = choices.names(workspace)[:MAX_ENCODERS]
-        chosen = choices.from_address(workspace, request, usual, MAX_ENCODERS)
-        values.encoder, wanted = [name for name in chosen if choices.read(name)], values.tasks
-        values.tasks, filled = (), {}
+        choice = choices.from_address(workspace, request, usual, MAX_ENCODERS)
+        values.encoder, tasks = [name for name in choice if choices.read(name)], values.tasks
+        values.tasks, links = (), {}
         if values.encoder:
             known = report(values).evidence
-            filled = {  # the answer says which tasks are unknown
-                "tasks": gr.update(choices=[*dict.fromkeys([*known.tasks, *wanted])], value=wanted),
+            links = {  # the answer says which tasks are unknown
+                "tasks": gr.update(choices=[*dict.fromkeys([*known.tasks, *tasks])], value=tasks),
                 "curve": gr.update(choices=list(known.tasks), value=known.curve or None),
             }
-        filled |= {"encoder": choices.fill(workspace, chosen), "projection": values.projection}
-        filled |= {"classifier": values.classifier, "run": address.first(request, "run")}
-        return {asked: ",".join(chosen)} | {controls[name]: value for name, value in filled.items()}
+        links |= {"encoder": choices.fill(workspace, choice), "projection": values.projection}
+        links |= {"classifier": values.classifier, "run": address.first(request, "run")}
+        return {changes: ",".join(choice)} | {
+            controls[name]: value for name, value in links.items()
+        }
 
     def show(values: Values) -> Iterator[Answer]:
         blocks = report(values).blocks() if values.encoder else [NO_ENCODER]
-        yield {shown: web.value(blocks), asked: ",".join(values.encoder)}
+        yield {answer: web.value(blocks), changes: ",".join(values.encoder)}
 
     def act(values: Values, event: PageEvent) -> Answer:
         if event.act == "add":
             added = encoders.add(workspace, event.id)["name"]
-            chosen = list(dict.fromkeys([*values.encoder, added]))
-            return {controls["encoder"]: choices.fill(workspace, chosen)}
+            choice = list(dict.fromkeys([*values.encoder, added]))
+            return {controls["encoder"]: choices.fill(workspace, choice)}
         return {run: evaluate(workspace, report(values), event.id)}
 
-    every = (show, controls, [shown, asked], notice)
+    every = (show, controls, [answer, changes], notice)
     on_open(load, lambda values, _: show(values), *every[1:])
     on([*asks, chips_changed, panel.moved.change], *every, **parts.ALWAYS_LAST)
     controls.keep()
     places = [controls["encoder"], run]
     done = on(
-        shown.act, act, controls, places, notice, scroll_to_output=True, **parts.HIDE_PROGRESS
+        answer.act, act, controls, places, notice, scroll_to_output=True, **parts.HIDE_PROGRESS
     )
     on(done.then, *every, **parts.ALWAYS_LAST)

@@ -178,9 +178,9 @@ def _after(
 
     values = {}
     for name, copy in zip("ab", copies, strict=True):
-        asked: Any = {"protocol": rate.protocol, "seed": seed, "data": workspace.catalog}
+        options: Any = {"protocol": rate.protocol, "seed": seed, "data": workspace.catalog}
         try:
-            result = next(evaluate(copy, [rate.task], **asked, progress=watch))
+            result = next(evaluate(copy, [rate.task], **options, progress=watch))
         except TimeoutError:
             return rate if rate.pairs else replace(rate, error="A pair takes too long.")
         if result.error:

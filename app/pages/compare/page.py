@@ -97,21 +97,21 @@ def build(workspace: Workspace) -> None:
         with parts.more():
             controls.render("protocol", "tasks", "published")
     notice = parts.notice()
-    shown = web.answer(charts=True, elem_id="comparison", elem_classes=["t-answer"])
+    answer = web.answer(charts=True, elem_id="comparison", elem_classes=["t-answer"])
     seen, newer = gr.State(None), gr.State(None)  # edition of the results shown, and a newer one
-    asked, chips_changed = choices.watch_chips(controls["encoder"])
+    changes, chips_changed = choices.watch_chips(controls["encoder"])
     numbers = _numbers(workspace, controls, notice)
     report_button(controls, notice, lambda values: of_answer(COMPARE, *_ask(workspace, values)))
     rates = _null_check(workspace, controls, notice)
 
     def show(values: Values) -> Iterator[Answer]:
-        yield {seen: workspace.store.results.edition(), asked: ",".join(values.encoder)}
+        yield {seen: workspace.store.results.edition(), changes: ",".join(values.encoder)}
         for blocks, is_large in _blocks(workspace, values):
-            yield {shown: web.value(blocks), numbers: gr.update(visible=is_large), rates: ""}
+            yield {answer: web.value(blocks), numbers: gr.update(visible=is_large), rates: ""}
 
     def load(request: gr.Request) -> Answer:
         loaded = _load(workspace, request)
-        return {asked: ",".join(loaded["encoder"]["value"])} | {
+        return {changes: ",".join(loaded["encoder"]["value"])} | {
             controls[n]: v for n, v in loaded.items()
         }
 
@@ -123,7 +123,7 @@ def build(workspace: Workspace) -> None:
         yield {
             controls["encoder"]: choices.fill(workspace, values.encoder, rankers=True),
             controls["baseline"]: gr.update(choices=values.encoder, value=values.baseline),
-            asked: ",".join(values.encoder),
+            changes: ",".join(values.encoder),
             **({notice: problem} if problem else {}),
         }
         yield from show(values)
@@ -132,7 +132,7 @@ def build(workspace: Workspace) -> None:
         edition = workspace.store.results.edition()
         return None if tuple(known or ()) == edition else {newer: edition}
 
-    every = [shown, seen, asked, numbers, rates]
+    every = [answer, seen, changes, numbers, rates]
     opened = on_open(load, lambda values, _: show(values), controls, every, notice)
     if not workspace.read_only:
         poll(POLL_SECONDS, opened, refresh, [seen], [newer])
@@ -240,13 +240,13 @@ def _load(workspace: Workspace, request: gr.Request) -> dict[str, Any]:
     every = dict.fromkeys([*STARTERS, *choices.names(workspace)])
     scored = {row["encoder"] for row in rows}
     usual = [name for name in every if name in scored][: len(STARTERS)] or list(STARTERS)
-    chosen = choices.from_address(workspace, request, usual, MAX_ENCODERS)
-    base = address.choice(request, "baseline", chosen, next(iter(chosen), ""))
+    names = choices.from_address(workspace, request, usual, MAX_ENCODERS)
+    base = address.choice(request, "baseline", names, next(iter(names), ""))
     under = protocols.in_order({row["protocol"] for row in rows})
     known, offered = in_order(sorted({row["task"] for row in rows})), references()
     return {
-        "encoder": choices.fill(workspace, chosen, rankers=True),
-        "baseline": gr.update(choices=chosen, value=base),
+        "encoder": choices.fill(workspace, names, rankers=True),
+        "baseline": gr.update(choices=names, value=base),
         "protocol": gr.update(
             choices=[("Each task's own", ""), *((name, name) for name in under)],
             value=address.choice(request, "protocol", under, ""),

@@ -230,7 +230,7 @@ class Curated(Answer):
         ids = list(dict.fromkeys(table["id"].tolist()))
         label = "Open" if len(ids) <= MAX_IDS else f"Open the first {MAX_IDS}"
         on_map = {**place, "ids": ",".join(map(str, ids[:MAX_IDS]))}
-        total, kept = self.info["found"], self.info["kept"]
+        total, listed = self.info["found"], self.info["kept"]
         return [
             Finding(self._sentence(), shipped=self.shipped),
             Table(
@@ -238,7 +238,7 @@ class Curated(Answer):
                 [*(HEADS[name] for name in names), "More"],
                 rows,
                 MAX_SHOWN,
-                f"Of {total:,} the first {kept:,} were kept." if total > kept else "",
+                f"Of {total:,} the first {listed:,} were kept." if total > listed else "",
                 [Link(f"{label} on the map", "map", on_map)],
             ),
         ]
@@ -378,20 +378,22 @@ def _exact(
     workspace: Workspace, spec: CurateSpec, progress: Progress | None
 ) -> tuple[Arrays, Arrays]:
     """Exact duplicates: a sentence that recurs verbatim is one row with a count of occurrences."""
-    taken = take(workspace.catalog.load(spec.dataset), spec.split, most=None)
+    sentences = take(workspace.catalog.load(spec.dataset), spec.split, most=None)
     whole, _ = workspace.catalog.sentences(spec.dataset)
     place = {sentence: i for i, sentence in enumerate(whole)}
-    often = np.bincount(taken.rows, minlength=len(taken.sentences))
+    often = np.bincount(sentences.rows, minlength=len(sentences.sentences))
     # Sentences that recur are passed twice, so that each forms a group by itself.
     again = np.flatnonzero(often > 1)
-    doubled = curation.exact_duplicates([*taken.sentences, *(taken.sentences[i] for i in again)])
-    rows = np.concatenate([np.arange(len(taken.sentences)), again])[doubled.ids]
+    doubled = curation.exact_duplicates(
+        [*sentences.sentences, *(sentences.sentences[i] for i in again)]
+    )
+    rows = np.concatenate([np.arange(len(sentences.sentences)), again])[doubled.ids]
     _, first = np.unique(rows, return_index=True)
     keep = np.sort(first)
     rows, group = rows[keep], doubled.group[keep]
     spare = int(often[rows].sum()) - doubled.count
-    info = {"n": len(taken.rows), "groups": doubled.count, "spare": spare}
-    ids = np.array([place[taken.sentences[i]] for i in rows], np.int64)
+    info = {"n": len(sentences.rows), "groups": doubled.count, "spare": spare}
+    ids = np.array([place[sentences.sentences[i]] for i in rows], np.int64)
     return info, {"ids": ids, "group": group + 1, "occurs": often[rows]}
 
 
@@ -409,11 +411,11 @@ def _by_vectors(
         arrays = {"ids": groups.ids, "group": groups.group + 1, "cosine": groups.closest}
     elif spec.find == "leaks":
         part = spec.against, spec.against_split
-        seen, places, seen_vectors = _encode(workspace, spec, *part, progress)
+        known, places, seen_vectors = _encode(workspace, spec, *part, progress)
         leaks = curation.leaks(
-            seen, seen_vectors, sentences, vectors, spec.threshold, progress, use_index=index_of
+            known, seen_vectors, sentences, vectors, spec.threshold, progress, use_index=index_of
         )
-        info |= {"seen": len(seen), "exact": int(leaks.exact.sum())}
+        info |= {"seen": len(known), "exact": int(leaks.exact.sum())}
         twins, exact = places[leaks.twins], leaks.exact.astype("int8")
         arrays = {"ids": leaks.ids, "twins": twins, "cosine": leaks.cosines, "exact": exact}
     elif spec.find == "outliers":
@@ -422,8 +424,8 @@ def _by_vectors(
         arrays = {"ids": ranked.ids[: spec.many], "cosine": ranked.scores[: spec.many]}
     else:
         ranked, many = curation.typical(vectors), min(spec.many, n // 2)
-        chosen = np.concatenate([np.arange(many), np.arange(n - 1, n - 1 - many, -1)])
+        ends = np.concatenate([np.arange(many), np.arange(n - 1, n - 1 - many, -1)])
         info["middle"] = float(ranked.scores[n // 2])
-        arrays = {"ids": ranked.ids[chosen], "most": np.repeat([1, 0], many)}
-        arrays["cosine"] = ranked.scores[chosen]
+        arrays = {"ids": ranked.ids[ends], "most": np.repeat([1, 0], many)}
+        arrays["cosine"] = ranked.scores[ends]
     return info, arrays | {"ids": positions[arrays["ids"]]}

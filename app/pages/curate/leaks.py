@@ -392,17 +392,17 @@ def look(workspace: Workspace, task: str, trained_on: str, part: str = "") -> Le
         return before
     try:
         new = documents(workspace, task) if part else _tested_texts(workspace, task)
-        seen = workspace.catalog.sentences(trained_on)[0]
+        sentences = workspace.catalog.sentences(trained_on)[0]
         if TRAIN in splits(workspace, trained_on):
-            seen = take(workspace.catalog.load(trained_on), TRAIN, most=None).sentences
+            sentences = take(workspace.catalog.load(trained_on), TRAIN, most=None).sentences
     except UserError as error:
         leak = Leak(task, trained_on, problem=error.message, part=part)
     else:
-        same = overlap(new, seen)
+        same = overlap(new, sentences)
         exact = int(same.exact.sum())
         rows = zip(same.ids, same.twins, same.resemblance, same.exact, strict=True)
         examples = [
-            (new[i], seen[j], round(float(alike), 3), bool(is_same))
+            (new[i], sentences[j], round(float(alike), 3), bool(is_same))
             for i, j, alike, is_same in rows
         ]
         counts = (same.tested, same.trained, exact, len(same.ids) - exact)

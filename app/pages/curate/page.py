@@ -59,15 +59,15 @@ def build(workspace: Workspace) -> None:
 
 def _load(workspace: Workspace, values: Values, request: gr.Request) -> dict[str, Any]:
     """The values of the controls from the address."""
-    named = dict(layout.fill(workspace, CurateSpec, values, request))
-    place, named["dataset"] = fill(workspace, values.dataset)
+    fields = dict(layout.fill(workspace, CurateSpec, values, request))
+    place, fields["dataset"] = fill(workspace, values.dataset)
     other, against = fill(workspace, values.against, place)
-    named["against"] = against | {
+    fields["against"] = against | {
         "choices": [("The same collection", ""), *against["choices"]],
         "value": values.against,
     }
     there = Values(**vars(values) | {"dataset": place, "against": other})
-    return named | _splits(workspace, there)
+    return fields | _splits(workspace, there)
 
 
 def _splits(workspace: Workspace, values: Values) -> dict[str, Any]:

@@ -37,6 +37,8 @@ def fill(
     names = workspace.catalog.names()
     known = named and (named.startswith("hub:") or base(named) in names)
     others = (name for name in (*usual, DEFAULT, *names) if name in names)
-    chosen = named if named and known else next(others)
-    value = named if named and named != DEFAULT else chosen
-    return chosen, gr.update(choices=list(dict.fromkeys([*names, value])), value=value, **options)
+    selection = named if named and known else next(others)
+    value = named if named and named != DEFAULT else selection
+    return selection, gr.update(
+        choices=list(dict.fromkeys([*names, value])), value=value, **options
+    )

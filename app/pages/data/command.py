@@ -118,16 +118,18 @@ def add_data(
     """
     from theodolite.engine.datasets import tables
 
-    with service.bring(files, sheet or "") as brought:
-        file = brought.path
-        seen = tables.preview(file, file.name)
-        mapping = service.mapping_of(file, kind, columns, type, seen)
+    with service.bring(files, sheet or "") as folder:
+        file = folder.path
+        preview = tables.preview(file, file.name)
+        mapping = service.mapping_of(file, kind, columns, type, preview)
         name = name or service.name_for(file.name)
-        row = service.keep(workspace, file, file.name, name, mapping, notes=brought.notes)
-    kept = row["mapping"]["columns"]  # without a label, if no row has one
-    used = "".join(f"; {role} = {c}" for role, c in mapping.columns.items() if role in kept)
-    said = [f"Added as upload:{row['name']}: {row['kind']}{used}.", *seen.problems]
-    done(row, " ".join([*said, *row["info"].get("notes", [])]), as_json)
+        row = service.keep(workspace, file, file.name, name, mapping, notes=folder.notes)
+    known_columns = row["mapping"]["columns"]  # without a label, if no row has one
+    used = "".join(
+        f"; {role} = {c}" for role, c in mapping.columns.items() if role in known_columns
+    )
+    lines = [f"Added as upload:{row['name']}: {row['kind']}{used}.", *preview.problems]
+    done(row, " ".join([*lines, *row["info"].get("notes", [])]), as_json)
 
 
 @data_verbs.command("mine")
@@ -159,11 +161,11 @@ def mine_data(
     with progress_bar(spec.title) as move:
         every = submit.perform(workspace, spec, move=move)
         triplets = [one for *_, one in every if isinstance(one, Mined)]
-    shown = [asdict(one) for one in triplets[:limit]]
-    row = {"name": spec.made, "triplets": len(triplets), "examples": shown}
+    rows = [asdict(one) for one in triplets[:limit]]
+    row = {"name": spec.made, "triplets": len(triplets), "examples": rows}
     done(row, f"Kept {len(triplets):,} triplets as {spec.made}.", as_json)
     if not as_json:
-        emit(shown, [field.name for field in fields(Mined)], False)
+        emit(rows, [field.name for field in fields(Mined)], False)
 
 
 @data_verbs.command("queries")
@@ -193,8 +195,8 @@ def write_queries(
         row = service.write_queries(
             workspace, documents, by, name, limit, send_texts=send_texts, tell=say, move=move
         )
-    said = " ".join(row["info"].get("notes", []))
-    done(row, f"Added as upload:{row['name']}. {said}", as_json)
+    notes = " ".join(row["info"].get("notes", []))
+    done(row, f"Added as upload:{row['name']}. {notes}", as_json)
 
 
 @data_verbs.command("suite")

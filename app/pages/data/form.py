@@ -138,23 +138,23 @@ def build(workspace: Workspace, *, again: bool = False) -> Any:
         """Read the files and fill the form with guesses."""
         if not values.file:
             return None
-        with service.bring([Path(file) for file in values.file], values.sheet or "") as brought:
-            path = brought.path
-            seen = tables.preview(path, path.name, HEADERS[values.header])
-            doubts = [f"{text}: choose below." for text in service.doubts(path, seen)[0]]
+        with service.bring([Path(file) for file in values.file], values.sheet or "") as folder:
+            path = folder.path
+            preview = tables.preview(path, path.name, HEADERS[values.header])
+            doubts = [f"{text}: choose below." for text in service.doubts(path, preview)[0]]
         name = Path(values.file[0]).name if len(values.file) == 1 else path.name
-        filled = fields_of(seen.kind)
-        needed, columns = NEEDED.get(seen.kind, ()), list(seen.columns)
+        by_role = fields_of(preview.kind)
+        needed, columns = NEEDED.get(preview.kind, ()), list(preview.columns)
         for role in ROLES:
             offered = columns if role in needed else ["", *columns]
-            filled[controls[role]] |= {"choices": offered, "value": seen.guesses.get(role)}
+            by_role[controls[role]] |= {"choices": offered, "value": preview.guesses.get(role)}
         return {
-            **filled,
+            **by_role,
             body: gr.update(visible=True),
-            sheet: gr.update(choices=list(brought.sheets), visible=len(brought.sheets) > 1),
-            fields: gr.update(visible=seen.type is None),
-            look: web.value(_look(name, seen, [*brought.notes, *doubts])),
-            kind: seen.kind,
+            sheet: gr.update(choices=list(folder.sheets), visible=len(folder.sheets) > 1),
+            fields: gr.update(visible=preview.type is None),
+            look: web.value(_look(name, preview, [*folder.notes, *doubts])),
+            kind: preview.kind,
             controls["name"]: values.name or service.name_for(path.name),
         }
 
@@ -166,36 +166,36 @@ def build(workspace: Workspace, *, again: bool = False) -> Any:
     def take(values: Values) -> Answer:
         if not values.file:
             raise UserError("No file to add.", "Choose one above.", code="missing")
-        with service.bring([Path(file) for file in values.file], values.sheet or "") as brought:
-            path = brought.path
+        with service.bring([Path(file) for file in values.file], values.sheet or "") as folder:
+            path = folder.path
             packed = archives.is_archive(path.name) and tables.preview(path, path.name)
             if packed and packed.type:
                 mapping = packed.mapping
             else:
                 usual = values.type not in INFO_TYPES.get(values.kind, ())[1:]
-                chosen = {role: getattr(values, role) for role in ROLES}
+                roles = {role: getattr(values, role) for role in ROLES}
                 mapping = tables.Mapping(
                     values.kind,
                     {
                         of: column
-                        for of, column in chosen.items()
+                        for of, column in roles.items()
                         if column and _belongs(of, values.kind)
                     },
                     HEADERS[values.header],
                     None if usual else values.type,
                 )
             name = values.name.strip()
-            row = service.keep(workspace, path, path.name, name, mapping, notes=brought.notes)
+            row = service.keep(workspace, path, path.name, name, mapping, notes=folder.notes)
         closed = {} if again else {file: None, body: gr.update(visible=False)}
         return {added: f"upload:{row['name']}", **closed}
 
     shape(fields_of, {kind: [kind for _, kind in OFFERED]})
     rest = [controls[name] for name in controls if name not in ("file", "header")]
-    shown = [body, look, fields, *rest]
+    outputs = [body, look, fields, *rest]
     other = [file.upload, file.delete, file.clear]
-    on(other, read_new, controls, shown, notice, show_progress_on=file)
+    on(other, read_new, controls, outputs, notice, show_progress_on=file)
     asks = [sheet.input, controls["header"].input]
-    on(asks, read, controls, shown, notice, show_progress_on=file)
+    on(asks, read, controls, outputs, notice, show_progress_on=file)
     on(add.click, take, controls, [added, file, body], notice, show_progress_on=add)
     return added
 

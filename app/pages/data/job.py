@@ -108,8 +108,8 @@ class MineSpec(Spec, Job):
         texts = workspace.catalog.load(self.documents).sentences if self.documents else []
         with TemporaryDirectory() as folder:
             place = Path(folder)
-            given = self._pairs(workspace, place)
-            triplets = list(mine(given, texts, workspace.load(self.encoder), self.how, reporter))
+            pairs = self._pairs(workspace, place)
+            triplets = list(mine(pairs, texts, workspace.load(self.encoder), self.how, reporter))
             if not triplets:
                 raise UserError(
                     f"No text is a hard negative of a pair in {self.pairs} under these bounds.",

@@ -74,10 +74,16 @@ def build(workspace: Workspace) -> None:
     listing = web.answer(elem_id="datasets", elem_classes=["t-answer"])
     nothing = parts.empty("No data set matches", "Clear the field to see all of them.")
     parts.static(f'<div id="datasets-none" hidden>{nothing}</div>')
-    shown = {"card": card, "listing": listing, "opened": opened, "run": panel.run, "notice": notice}
+    updates = {
+        "card": card,
+        "listing": listing,
+        "opened": opened,
+        "run": panel.run,
+        "notice": notice,
+    }
 
     def changes(named: Iterator[Mapping[str, Any]]) -> Iterator[Answer]:
-        yield from ({shown[name]: value for name, value in one.items()} for one in named)
+        yield from ({updates[name]: value for name, value in one.items()} for one in named)
 
     def load(request: gr.Request) -> Answer:
         name = address.first(request, "set") or address.first(request, "suite")
@@ -94,7 +100,7 @@ def build(workspace: Workspace) -> None:
         name = service.hub_name(**vars(values))
         yield from changes(_open(workspace, name, request.session_hash))
 
-    outputs = list(shown.values())[:-1]
+    outputs = list(updates.values())[:-1]
     on_open(load, show, controls, outputs, notice)
     gr.on([find.change, listing.change], fn=None, inputs=find, js=NARROW)
     # What was pressed last is shown, also if pressed while another is still read.
@@ -107,8 +113,8 @@ def build(workspace: Workspace) -> None:
         on(added.change, show, {"set": added}, outputs, notice, **parts.ALWAYS_LAST).then(
             None, js=parts.CLOSE_MORE
         )
-        wanted, waiting = [read.click, hub["columns"].submit], {"show_progress_on": read}
-        on(wanted, from_hub, hub, outputs, notice, **waiting).then(None, js=parts.CLOSE_MORE)
+        triggers, waiting = [read.click, hub["columns"].submit], {"show_progress_on": read}
+        on(triggers, from_hub, hub, outputs, notice, **waiting).then(None, js=parts.CLOSE_MORE)
 
 
 def _bring(workspace: Workspace, hub: Controls) -> tuple[Any, gr.Button]:

@@ -114,9 +114,9 @@ def doubts(file: Path, seen: Preview) -> tuple[list[str], str]:
             if name.casefold() != "split"
         }
     )
-    named = {name.casefold(): [name] for name in table.columns}
-    texts = named.get("text", texts)
-    labels = named.get("label", [name for name in labels if name not in texts])
+    by_name = {name.casefold(): [name] for name in table.columns}
+    texts = by_name.get("text", texts)
+    labels = by_name.get("label", [name for name in labels if name not in texts])
     texts = [*dict.fromkeys([*texts, *filter(None, [seen.guesses.get("text")])])]
     several = [
         f"{formats.listed(names)} could each be the {role}"
@@ -238,10 +238,10 @@ def _documents(archive: Path | None, inside: dict[Path, Path], target: Path) -> 
         raise limits.too_large(target.stem)
     else:
         contents = ((name, inside[Path(name)].read_bytes()) for name in wanted)
-    named = ((wanted[name], raw) for name, raw in contents if name in wanted)
+    files = ((wanted[name], raw) for name, raw in contents if name in wanted)
     others = [name for name in names if name not in wanted]
     left_out = f"Other files, left out: {len(others):,} ({listed(others, 3)})."
-    return [*documents.pack(named, target, labels), *[left_out] * bool(others)]
+    return [*documents.pack(files, target, labels), *[left_out] * bool(others)]
 
 
 def write_queries(
@@ -416,7 +416,7 @@ def mapping_of(
                 code="unknown",
             )
         kind = kinds[type]
-    wanted: Any = kind
+    type_name: Any = kind
     of: Any = type
     if seen.type:
         return Mapping(seen.kind, {}, seen.header, of or seen.type)
@@ -431,17 +431,18 @@ def mapping_of(
         chosen[role] = column
     # The given roles determine the kind; `Mapping` refuses an unknown one.
     named = (k for k, roles in ROLES.items() if chosen and set(roles) <= chosen.keys())
-    wanted = wanted or next(named, seen.kind)
+    type_name = type_name or next(named, seen.kind)
     if not chosen:
-        roles = ROLES.get(wanted, ())
-        every = (*roles, *OPTIONAL.get(wanted, ()))
+        roles = ROLES.get(type_name, ())
+        every = (*roles, *OPTIONAL.get(type_name, ()))
         chosen = {role: seen.guesses[role] for role in every if role in seen.guesses}
         if missing := [role for role in roles if role not in chosen]:
             known = ",".join(f"{role}={chosen.get(role, 'COLUMN')}" for role in roles)
             raise UserError(
-                f"No column of {file.name} looks like the {' or the '.join(missing)} of {wanted}. "
+                f"No column of {file.name} looks like the {' or the '.join(missing)} of "
+                f"{type_name}. "
                 f"Its columns are: {listed(seen.columns)}.",
                 f"Name the column in Columns (--columns): {known}",
                 code="unknown",
             )
-    return Mapping(wanted, chosen, seen.header, of)
+    return Mapping(type_name, chosen, seen.header, of)

@@ -198,10 +198,10 @@ class Similarity(Answer):
     def blocks(self) -> list[Block]:
         """The most and the least similar pair, and a heat map."""
         encoder, pairs = self.spec.encoder, self.rows()
-        lacking = formats.plural(len(self.missing), "data set")
+        missing = formats.plural(len(self.missing), "data set")
         if not self.compared:
             hint = (
-                f"{lacking} are to be compared. Up to {self.spec.sentences} sentences of each are "
+                f"{missing} are to be compared. Up to {self.spec.sentences} sentences of each are "
                 "encoded, unless they are encoded already."
             )
             return [Nothing(f"{encoder} has not encoded these data sets yet", hint)]
@@ -209,7 +209,7 @@ class Similarity(Answer):
             f"Cosines between the means of up to {self.spec.sentences} sentences of each, drawn "
             f"with a fixed seed, as {encoder} sees them. "
         )
-        still = [f"{lacking} are still to be compared."] if self.missing else []
+        still = [f"{missing} are still to be compared."] if self.missing else []
         detail += " ".join([*still, *self.notes()])
         if not pairs:
             return [Finding("There is nothing to compare", detail)]

@@ -67,16 +67,16 @@ class Suite:
     @property
     def state(self) -> str:
         """How many tasks have their data, and the size of the rest."""
-        n, lacking, here = len(self.tasks), self.lacking, self.here
+        n, missing, here = len(self.tasks), self.lacking, self.here
         text = f"{len(here)} of {formats.plural(n, 'task')} are here"
-        if lacking:
-            text += f"; {len(lacking)} to fetch, about {text_size(lacking)}"
-        unreadable = n - len(lacking) - len(here)
+        if missing:
+            text += f"; {len(missing)} to fetch, about {text_size(missing)}"
+        unreadable = n - len(missing) - len(here)
         return text + (f"; {unreadable} not readable here" if unreadable else "")
 
     def block(self, visitor: bool) -> Card:
         """The state of its data and a table of its tasks; visitors fetch none."""
-        name, lacking, here = self.about.name, self.lacking, self.here
+        name, missing, here = self.about.name, self.lacking, self.here
         kinds = Counter(task.type for task in self.tasks).most_common()
         facts = {
             "data": self.state,
@@ -98,7 +98,7 @@ class Suite:
             for task in self.tasks
         ]
         heads = ("Task", "Type", "Languages", "Examples", "Text", "Licence", "Data")
-        label = f"Fetch {formats.plural(len(lacking), 'task')}, about {text_size(lacking)}"
+        label = f"Fetch {formats.plural(len(missing), 'task')}, about {text_size(missing)}"
         fetch = Action(label, "fetch", "", f"Fetch the data of {name} that are not here")
         link = Link("Evaluate on those here", "evaluate", {"task": here, "protocol": ""})
         close = Action("Close", "open", "", "Close the suite", opens="set")
@@ -106,7 +106,7 @@ class Suite:
             Facts([pair for pair in facts.items() if pair[1]]),
             Table(f"Tasks of {name}", heads, rows, note=READING),
             Links([link] if here and not visitor else []),
-            Actions([fetch, close] if lacking and not visitor else [close]),
+            Actions([fetch, close] if missing and not visitor else [close]),
         ]
         return Card(name, blocks, tag=formats.plural(len(rows), "task"))
 
@@ -209,14 +209,14 @@ def fetch_job(name: str, tasks: Sequence[str] = ()) -> FetchJob:
             "`theodolite data suite` lists it.",
             code="unknown",
         )
-    wanted = [one for one in every.lacking if not tasks or one.task in tasks]
-    if not wanted:
+    missing = [one for one in every.lacking if not tasks or one.task in tasks]
+    if not missing:
         raise UserError(
             f"The data of {', '.join(tasks) or name} are here.",
             "You can evaluate on them.",
             code="conflict",
         )
-    size = size_of(wanted)
+    size = size_of(missing)
     if size > every.free:
         raise UserError(
             f"These data hold {formats.size(size)} of text, and {formats.size(every.free)} are "
@@ -224,4 +224,4 @@ def fetch_job(name: str, tasks: Sequence[str] = ()) -> FetchJob:
             "Download single tasks, or set HF_HOME to a folder on a larger disk.",
             code="too-large",
         )
-    return FetchJob(tuple(one.task for one in wanted), every.about.name)
+    return FetchJob(tuple(one.task for one in missing), every.about.name)

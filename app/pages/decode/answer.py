@@ -100,8 +100,8 @@ class DecodeAnswer(Answer):
     def rows(self) -> list[dict[str, Any]]:
         """A row for each sentence and encoder."""
         return [
-            {"given": given} | _row(one)
-            for given, results in self.results.items()
+            {"given": sentence} | _row(one)
+            for sentence, results in self.results.items()
             for one in results
         ]
 
@@ -113,8 +113,8 @@ class DecodeAnswer(Answer):
     def blocks(self) -> list[Block]:
         """Cards, side by side for each sentence."""
         return [
-            WordDiffs(given, [self.card(one) for one in results])
-            for given, results in self.results.items()
+            WordDiffs(sentence, [self.card(one) for one in results])
+            for sentence, results in self.results.items()
         ]
 
     def card(self, result: DecodeResult) -> WordDiff:
@@ -262,9 +262,9 @@ def decode(
     from theodolite.engine.decoding.text import words
 
     def round_trip(encoder: str) -> DecodeResult:
-        opened = open_decoder(workspace, encoder)
-        (result,) = opened.decode(opened.encoder.encode([text]), spec.options, waiting)
-        known = opened.decoder.vocabulary.known_words
+        decoder = open_decoder(workspace, encoder)
+        (result,) = decoder.decode(decoder.encoder.encode([text]), spec.options, waiting)
+        known = decoder.decoder.vocabulary.known_words
         return replace(
             result,
             words=differing(text, result.sentence),
@@ -295,10 +295,10 @@ def analogy(
     texts = [check_sentence(known[name], f"The sentence named {name}") for name in used]
 
     def calculate(encoder: str) -> DecodeResult:
-        opened = open_decoder(workspace, encoder)
-        vectors = dict(zip(used, opened.encoder.encode(texts), strict=True))
+        decoder = open_decoder(workspace, encoder)
+        vectors = dict(zip(used, decoder.encoder.encode(texts), strict=True))
         point = arithmetic.evaluate(spec.expression, vectors)[None].astype(np.float32)
-        return opened.decode(point, spec.options, waiting)[0]
+        return decoder.decode(point, spec.options, waiting)[0]
 
     yield Analogy(spec, {spec.expression: _each(spec.encoders, calculate)})
 
@@ -498,15 +498,15 @@ def interpolate(
         check_sentence(spec.first, "The first sentence"),
         check_sentence(spec.second, "The second sentence"),
     ]
-    opened = open_decoder(workspace, spec.encoder)
-    vectors = opened.encoder.encode(ends)
+    decoder = open_decoder(workspace, spec.encoder)
+    vectors = decoder.encoder.encode(ends)
     points = points_between(vectors[0], vectors[1], spec.steps, spherical=spec.spherical)
-    results = opened.decode(points, spec.options, waiting)
+    results = decoder.decode(points, spec.options, waiting)
     near: Sequence[Sequence[Hit]] = [()] * spec.steps
     if spec.data and not lacking:
         real = search.open_collection(workspace, spec.encoder, spec.data)
         near = real.around(points, search.Limits(spec.near))
-    again = opened.encoder.encode([one.sentence for one in results])
+    again = decoder.encoder.encode([one.sentence for one in results])
     # float32 (steps, 4): cosines to the ends, 0 for a zero vector
     cosines = np.clip(
         np.hstack([unit_rows(rows) @ unit_rows(vectors).T for rows in (again, points)]), -1.0, 1.0

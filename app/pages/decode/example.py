@@ -51,12 +51,12 @@ def make(workspace: Workspace) -> None:
 
 def results(workspace: Workspace, spec: DecodeSpec | AnalogySpec) -> dict[str, DecodeResult]:
     """Encoder -> its shipped result for exactly this question; empty if none ships."""
-    given = spec.sentences[0] if isinstance(spec, DecodeSpec) else ""
+    sentence = spec.sentences[0] if isinstance(spec, DecodeSpec) else ""
     rows = {
         name: shipped.read(workspace, type(spec).__name__, vars(_alone(spec, name)))
         for name in spec.encoders
     }
-    return {name: _result(name, row, given) for name, row in rows.items() if row is not None}
+    return {name: _result(name, row, sentence) for name, row in rows.items() if row is not None}
 
 
 def steps(workspace: Workspace, spec: InterpolateSpec) -> list[Step]:

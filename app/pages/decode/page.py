@@ -159,22 +159,22 @@ def build_interpolation(workspace: Workspace) -> None:
 
     def show(values: Values, session: str | None, ships: bool) -> Blocks:
         data = values.data if values.data != "none" else None
-        given = vars(values) | {
+        fields = vars(values) | {
             "first": check_sentence(values.first, "The first sentence"),
             "second": check_sentence(values.second, "The second sentence"),
             "encoder": choices.need([values.encoder] if values.encoder else [])[0],
             "spherical": values.spherical == "spherical",
             "data": data,
         }
-        spec = answer.InterpolateSpec(**given)
+        spec = answer.InterpolateSpec(**fields)
         if ships and (steps := example.steps(workspace, spec)):
             yield answer.Interpolation(spec, steps).blocks()
             return
 
         def ask(say: background_call.Say) -> answer.Interpolation:
-            lacking = search.why_incomplete(workspace, spec.encoder, data) if data else ""
+            problem = search.why_incomplete(workspace, spec.encoder, data) if data else ""
             waiting = background_call.waiting(say)
-            return next(answer.interpolate(workspace, spec, lambda job: False, waiting, lacking))
+            return next(answer.interpolate(workspace, spec, lambda job: False, waiting, problem))
 
         first = OPENING.format(spec.encoder)
         try:
@@ -235,7 +235,7 @@ def build_arithmetic(workspace: Workspace) -> None:
         with gr.Column(scale=2, min_width=300):
             sentences = controls.render("named")
         with gr.Column(scale=5, min_width=300):
-            shown = web.answer(elem_id="told", elem_classes=["t-answer"])
+            result = web.answer(elem_id="told", elem_classes=["t-answer"])
 
     def take(title: str) -> Answer:
         chosen = next((one for one in PRESETS if one.title == title), None)
@@ -254,7 +254,7 @@ def build_arithmetic(workspace: Workspace) -> None:
     _connect(
         workspace,
         controls,
-        shown,
+        result,
         notice,
         show=show,
         nothing=Nothing("Nothing to calculate", "Choose a preset, or write names and a sum."),
@@ -371,8 +371,8 @@ def _side_by_side(
         alone = replace(spec, encoders=(encoder,))
 
         def call(say: background_call.Say) -> DecodeResult:
-            asked = question.answer(workspace, alone, None, background_call.waiting(say))
-            return cast("DecodeResult", next(asked).every[0])
+            reply = question.answer(workspace, alone, None, background_call.waiting(say))
+            return cast("DecodeResult", next(reply).every[0])
 
         return call
 

@@ -199,9 +199,9 @@ class PointDecoder:
         self, points: np.ndarray, options: DecodeOptions = DEFAULTS, waiting: Waiting | None = None
     ) -> list[DecodeResult]:
         """Decode points, float (n, dim), in the encoder's own scale; see `decode_points`."""
-        begun = time.perf_counter()
+        start = time.perf_counter()
         decoded = decode_points(self.decoder, self.encoder, points, options, waiting)
-        seconds = (time.perf_counter() - begun) / len(points)
+        seconds = (time.perf_counter() - start) / len(points)
         return [
             DecodeResult(
                 self.name,

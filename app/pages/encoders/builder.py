@@ -177,10 +177,10 @@ def _learns(kind: str | None, pooling: str) -> bool:
 def source(chosen: Values) -> str:
     """Write one source; empty while the choices describe none. Hidden boxes are empty."""
     kind, value = chosen.source, (chosen.value or "").strip()
-    named = SOURCES.get(kind, NO_SOURCE)[1]
-    if kind not in SOURCES or (named and not value):
+    fields = SOURCES.get(kind, NO_SOURCE)[1]
+    if kind not in SOURCES or (fields and not value):
         return ""
-    text = f"{kind}:{quote(value, safe='/:@~._-# ')}" if named else str(kind)
+    text = f"{kind}:{quote(value, safe='/:@~._-# ')}" if fields else str(kind)
     if kind in MODELS:
         options = {name: getattr(chosen, name) for name in OF_MODELS}
         query = "&".join(

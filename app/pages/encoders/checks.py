@@ -200,15 +200,15 @@ def check_poolings(workspace: Workspace, spec: str) -> tuple[str, list[dict[str,
     """
     workspace.refuse_visitors()
     examples = some_of(_examples(workspace), ALL_PAIRS)
-    *_, made = measure(_source(spec), examples, ("pooling",))
-    assert isinstance(made, Audit)  # noqa: S101 - for the type checker
-    seconds = sum(row.seconds for row in made.rows[1:])
+    *_, audit = measure(_source(spec), examples, ("pooling",))
+    assert isinstance(audit, Audit)  # noqa: S101 - for the type checker
+    seconds = sum(row.seconds for row in audit.rows[1:])
     rows = [
         {"pooling": row.setting.label, "spearman": row.score, "seconds": seconds}
-        for row in made.rows
+        for row in audit.rows
         if row.setting and row.score is not None
     ]
-    return made.measured_on, sorted(rows, key=lambda row: -row["spearman"])
+    return audit.measured_on, sorted(rows, key=lambda row: -row["spearman"])
 
 
 def _source(spec: str) -> str:

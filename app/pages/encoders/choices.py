@@ -75,10 +75,10 @@ def from_address(
     A spec that cannot be read is included as written: its use reports the error, with the form
     filled and the choice ready to be corrected.
     """
-    wanted = address.every(request, "encoder")
-    if not wanted:
+    names = address.every(request, "encoder")
+    if not names:
         return shown_first(workspace, default)
-    return list(dict.fromkeys(read(spec) or spec for spec in wanted))[:most]
+    return list(dict.fromkeys(read(spec) or spec for spec in names))[:most]
 
 
 def read(spec: str) -> str | None:
@@ -96,8 +96,8 @@ def fill(workspace: Workspace, chosen: Sequence[str], *, rankers: bool = False) 
 
     Where documents are ranked, also the listed rankers and BM25.
     """
-    listed = [*names(workspace, rankers=True), "bm25"] if rankers else names(workspace)
-    return gr.update(choices=list(dict.fromkeys([*listed, *chosen])), value=list(chosen))
+    known = [*names(workspace, rankers=True), "bm25"] if rankers else names(workspace)
+    return gr.update(choices=list(dict.fromkeys([*known, *chosen])), value=list(chosen))
 
 
 def one(workspace: Workspace, chosen: str | None) -> Any:
@@ -111,8 +111,8 @@ def first(workspace: Workspace, named: str | None, others: Collection[str] = ())
 
     Not one of the others, which stand in the page's other boxes.
     """
-    kept = [name for name in names(workspace) if name not in others]
-    usual = next((name for name in (*STARTERS, *kept) if name in kept), STARTERS[0])
+    candidates = [name for name in names(workspace) if name not in others]
+    usual = next((name for name in (*STARTERS, *candidates) if name in candidates), STARTERS[0])
     return (read(named) or named) if named else usual
 
 

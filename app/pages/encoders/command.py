@@ -368,10 +368,10 @@ def encode_corpus(
         "bytes": corpus.file_bytes,
     }
     notes = [read_as(file.name, dialect_of(file, file.name).encoding) for file in files]
-    said = (
+    message = (
         f"{formats.count(corpus.size)} vectors of {corpus.dim} dimensions "
         f"({formats.size(corpus.file_bytes)}) in {job.out}. "
         f"Search them: theodolite search QUERY {shlex.join(['--in', name, '-e', corpus.encoder])}"
     )
-    said = "\n".join([said, *filter(None, notes)])
-    done(facts | {"hash": corpus.hash, "fingerprint": corpus.fingerprint}, said, as_json)
+    message = "\n".join([message, *filter(None, notes)])
+    done(facts | {"hash": corpus.hash, "fingerprint": corpus.fingerprint}, message, as_json)

@@ -227,16 +227,16 @@ def _into_files(workspace: Workspace, spec: str) -> Encoder:
 
     Vectors of an endpoint go into the store as well, so that paid requests are never repeated.
     """
-    kept = workspace.load(spec)  # keeps the weights loaded until others are needed
-    if getattr(kept, "needs_task", False):
+    encoder = workspace.load(spec)  # keeps the weights loaded until others are needed
+    if getattr(encoder, "needs_task", False):
         raise UserError(
-            f"{kept.name} needs a task.",
+            f"{encoder.name} needs a task.",
             "Name a data set in place of @task; a model with routes encodes data sets, by "
             "`theodolite encode ENCODER --in DATASET`.",
             code="missing",
         )
-    if endpoints.addresses(kept.name):
-        return kept
+    if endpoints.addresses(encoder.name):
+        return encoder
     memory = encoders.MemoryCache(max_bytes=1 << 20)
     cache = TypedApart(workspace.store.vectors, memory, reading=True)
-    return encoders.load(kept.name, cache=cache, datasets=workspace.catalog.every_sentence)
+    return encoders.load(encoder.name, cache=cache, datasets=workspace.catalog.every_sentence)

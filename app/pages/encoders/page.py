@@ -91,7 +91,7 @@ def build(workspace: Workspace) -> None:
     checked = web.answer(elem_id="checked")
     listing = web.answer(elem_id="encoders", elem_classes=["t-answer"])
     parts.static(f'<div id="encoders-none" hidden>{parts.empty("No encoder matches", "")}</div>')
-    shown = [card, opened, naming, called, listing, checked]
+    outputs = [card, opened, naming, called, listing, checked]
 
     def draw(name: str) -> dict[Any, Any]:
         rows = {row["name"]: row for row in service.list_facts(workspace)}
@@ -100,20 +100,20 @@ def build(workspace: Workspace) -> None:
         every = _table(workspace, rows) if rows else Nothing("No encoders yet", way)
         mine = name in rows and service.can_be_named(name) and not workspace.read_only
         label = (rows[name]["label"] or "") if mine else ""
-        drawn = {card: web.value(one), listing: web.value([every]), checked: ""}
-        return {**drawn, opened: name, naming: gr.update(visible=mine), called: label}
+        updates = {card: web.value(one), listing: web.value([every]), checked: ""}
+        return {**updates, opened: name, naming: gr.update(visible=mine), called: label}
 
     def load(request: gr.Request) -> Answer:
         many = len(service.names(workspace)) > MAX_UNSEARCHED
         named = address.first(request, "encoder")
-        drawn = {**draw(choices.read(named) or named), find: gr.update(visible=many)}
-        return drawn | {notice: _why_missing(workspace, named)}
+        updates = {**draw(choices.read(named) or named), find: gr.update(visible=many)}
+        return updates | {notice: _why_missing(workspace, named)}
 
     def act(event: PageEvent) -> Iterator[Answer]:
         name = event.id
         if event.act == "remove":
-            told = f"Removed {service.remove(workspace, name)}. Its results are kept."
-            yield {**draw(""), notice: parts.say(told)}
+            message = f"Removed {service.remove(workspace, name)}. Its results are kept."
+            yield {**draw(""), notice: parts.say(message)}
         elif event.act == "open":
             yield draw(name)
         else:
@@ -125,14 +125,14 @@ def build(workspace: Workspace) -> None:
         service.rename(workspace, spec, new.strip())
         return {**draw(spec), notice: parts.say(f"It is named {new.strip()} now.", "t-good")}
 
-    on_load(load, [*shown, find], notice)
+    on_load(load, [*outputs, find], notice)
     address.keep({"encoder": opened}, opens=["encoder"])
-    on([rename.click, called.submit], call, [opened, called], shown, notice, **HIDE_PROGRESS)
+    on([rename.click, called.submit], call, [opened, called], outputs, notice, **HIDE_PROGRESS)
     gr.on([find.change, listing.change], fn=None, inputs=find, js=NARROW)
-    on(card.act, act, None, shown, notice, concurrency_limit=1, **HIDE_PROGRESS)
-    on(listing.act, act, None, shown, notice, **HIDE_PROGRESS).then(None, js=TO_CARD)
+    on(card.act, act, None, outputs, notice, concurrency_limit=1, **HIDE_PROGRESS)
+    on(listing.act, act, None, outputs, notice, **HIDE_PROGRESS).then(None, js=TO_CARD)
     if not workspace.read_only:
-        form.connect(shown, draw)
+        form.connect(outputs, draw)
 
 
 def _why_missing(workspace: Workspace, named: str) -> str:

@@ -21,9 +21,9 @@ STARTERS = STARTER_ENCODERS[::-1]
 
 def shown_first(workspace: Workspace, default: Sequence[str] = STARTERS) -> list[str]:
     """The encoders that a page of several starts with if none is named."""
-    kept = names(workspace)
-    first = [name for name in default if name in kept]
-    return first if len(first) > 1 else list(dict.fromkeys([*first, *kept]))[:3]
+    ordered = names(workspace)
+    first = [name for name in default if name in ordered]
+    return first if len(first) > 1 else list(dict.fromkeys([*first, *ordered]))[:3]
 
 
 def list_facts(workspace: Workspace) -> list[dict[str, Any]]:

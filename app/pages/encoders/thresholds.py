@@ -111,29 +111,31 @@ class Thresholds(Answer):
                 own, other = min(pairs, key=lambda pair: abs((pair[0] or 0.0) - 0.85))
                 return f"A cosine of {own:.2f} in {encoder} is {other:.2f} in {like}."
             return f"These pairs are too few to translate a cosine of {encoder} to {like}."
-        given = [f"{c.purpose.lower()} {c.cosine:.4f}" for c in self.cuts if c.cosine is not None]
-        if not given:
+        recommendations = [
+            f"{c.purpose.lower()} {c.cosine:.4f}" for c in self.cuts if c.cosine is not None
+        ]
+        if not recommendations:
             return f"{self.n:,} pairs are too few to guarantee a cut-off of {encoder}."
-        return f"Cut-offs of {encoder}: {formats.listed(given)}."
+        return f"Cut-offs of {encoder}: {formats.listed(recommendations)}."
 
     def blocks(self) -> list[Block]:
         """The finding, the cut-offs, and what they depend on."""
         from theodolite.engine.stats.cutoffs import pairs_needed
 
-        asked = self.spec
+        spec = self.spec
         about = (
-            f"From {self.n:,} pairs of {asked.pairs}, of which {percent(self.same / self.n)} mean "
+            f"From {self.n:,} pairs of {spec.pairs}, of which {percent(self.same / self.n)} mean "
             "the same. Precision and recall are those of these pairs."
         )
         heads = ["Purpose", "Guaranteed", "Cosine", "Precision", "Recall"]
-        heads += [asked.like] if asked.like else []
+        heads += [spec.like] if spec.like else []
         cells = [
             [
                 cut.purpose or "(translation)",
                 f"{cut.kind} {percent(cut.level)}" if cut.level else "",
                 *(
-                    Cell(value, formats.MISSING if value is None else shown(value))
-                    for value, shown in (
+                    Cell(value, formats.MISSING if value is None else cell(value))
+                    for value, cell in (
                         (cut.cosine, "{:.4f}".format),
                         (cut.precision, percent),
                         (cut.recall, percent),
@@ -141,32 +143,32 @@ class Thresholds(Answer):
                 ),
                 *(
                     [Cell(cut.like, formats.cosine(cut.like) if cut.like else "–")]
-                    * bool(asked.like)
+                    * bool(spec.like)
                 ),
             ]
             for cut in self.cuts
         ]
-        lacking = [
+        missing = [
             f"{cut.purpose}: no cut-off can be guaranteed. {percent(cut.level)} takes at least "
             f"{pairs_needed(cut.level, self.n):,} pairs above it, all of which mean the same."
             for cut in self.cuts
             if cut.cosine is None and cut.kind == "precision" and cut.level
         ]
-        if asked.like and any(cut.like is None for cut in self.cuts if cut.cosine is not None):
-            lacking.append(
-                f"Where the column of {asked.like} is empty, too few pairs lie above the cosine. "
+        if spec.like and any(cut.like is None for cut in self.cuts if cut.cosine is not None):
+            missing.append(
+                f"Where the column of {spec.like} is empty, too few pairs lie above the cosine. "
                 "About 200 would do if half of them mean the same, and 50 if nearly all do."
             )
         own = " Use labelled pairs of your own: theodolite encoders thresholds SPEC --on DATA."
         share = (
             f"Precision depends on how many pairs mean the same: {percent(self.same / self.n)} do "
             "here. Where you compare everything with everything, far fewer do, and precision is "
-            f"lower.{own * (asked.pairs == DEFAULT)}"
+            f"lower.{own * (spec.pairs == DEFAULT)}"
         )
         return [
             Finding(self.finding, about),
             Table("theodolite-thresholds", heads, cells),
-            Caveats([Caveat(text) for text in (share, *lacking)]),
+            Caveats([Caveat(text) for text in (share, *missing)]),
         ]
 
 

@@ -148,23 +148,23 @@ def _estimate(
     workspace: Workspace, job: EvaluateJob, name: str, sentences: Mapping[str, list[str]]
 ) -> Estimate:
     encoder = workspace.ranker(name)
-    lacking = {
+    missing = {
         task: sum(
             known(workspace, encoder, task, job.protocol, seed) is None
             for seed in seeds_of(task, job.protocol, job.seed, job.seeds)
         )
         for task in sentences
     }
-    wanted = [task for task, count in lacking.items() if count]
-    distinct = list(dict.fromkeys(text for task in wanted for text in sentences[task]))
+    names = [task for task, count in missing.items() if count]
+    distinct = list(dict.fromkeys(text for task in names for text in sentences[task]))
     new = [(len(uncached(source, distinct)), source.dim) for source in sources(encoder)]
-    earlier = _earlier(workspace, name, wanted, job.protocol)
+    earlier = _earlier(workspace, name, names, job.protocol)
     return Estimate(
         name,
-        sum(lacking.values()),
+        sum(missing.values()),
         max((count for count, _ in new), default=0),
-        sum(lacking[task] * seconds for task, seconds in earlier.items()) if earlier else None,
-        sum(lacking[task] for task in wanted if task not in earlier),
+        sum(missing[task] * seconds for task, seconds in earlier.items()) if earlier else None,
+        sum(missing[task] for task in names if task not in earlier),
         sum(count * (4 * dim + _KEY_BYTES) for count, dim in new),
         tuple(sendings(encoder, distinct)),
     )

@@ -166,14 +166,14 @@ class Gate(Answer):
     @property
     def finding(self) -> str:
         """The conclusion in a sentence."""
-        told = [row for row in self.rows() if row["verdict"] == self.verdict]
-        names = formats.listed((_change(row) for row in told), 3)
+        decisive = [row for row in self.rows() if row["verdict"] == self.verdict]
+        names = formats.listed((_change(row) for row in decisive), 3)
         every, points = formats.plural(len(self.gated), "task"), f"{self.least:g} points"
         points = "1 point" if self.least == 1.0 else points
         if self.verdict == "worse":
             moved = f" {self._vector_change()}.".removesuffix(" .")
             return (
-                f"{self.encoder} is worse than its baseline on {len(told)} of {every}: {names}."
+                f"{self.encoder} is worse than its baseline on {len(decisive)} of {every}: {names}."
                 f"{moved}"
             )
         if self.verdict == "changed":
@@ -181,7 +181,7 @@ class Gate(Answer):
         if self.verdict == "unclear":
             return (
                 f"Too few examples to tell whether {self.encoder} loses {points} or more on "
-                f"{len(told)} of {every}: {names}."
+                f"{len(decisive)} of {every}: {names}."
             )
         return f"{self.encoder} is as good as its baseline: less than {points} is lost on {every}."
 
@@ -273,7 +273,7 @@ def save(workspace: Workspace, spec: str, tasks: str | Sequence[str]) -> Iterato
     names = [*files, *(registry.expand(named, workspace.catalog) if named else ())]
     if not names:
         raise UserError("No task is given.", "Name some: --tasks starter", code="missing")
-    encoder, kept = workspace.fresh(spec), []
+    encoder, scores = workspace.fresh(spec), []
     for place, name in enumerate(names):
         yield Working(f"Measuring {name}", place / len(names))
         result, sample = _measure(workspace, encoder, name)
@@ -284,10 +284,10 @@ def save(workspace: Workspace, spec: str, tasks: str | Sequence[str]) -> Iterato
                 code="too-few",
             )
         same = {key: getattr(result, key) for key in ("task", "protocol", "seed", "data_hash")}
-        kept.append({**same, "file": files.get(name), "score": result.main.score, **sample})
-    sentences = [text for one in kept for text in _data(workspace, one).sentences]
+        scores.append({**same, "file": files.get(name), "score": result.main.score, **sample})
+    sentences = [text for one in scores for text in _data(workspace, one).sentences]
     texts = canary.texts(sentences, join=not files_of(encoder.name))
-    vectors = canary.vectors(_bound(workspace, encoder, kept[0]), texts)
+    vectors = canary.vectors(_bound(workspace, encoder, scores[0]), texts)
     yield {
         "theodolite gate": FORMAT,
         "encoder": encoder.name,
@@ -296,7 +296,7 @@ def save(workspace: Workspace, spec: str, tasks: str | Sequence[str]) -> Iterato
         "texts": texts,
         "dim": vectors.shape[1],
         "vectors": base64.b64encode(vectors.tobytes()).decode(),
-        "tasks": kept,
+        "tasks": scores,
     }
 
 

@@ -125,8 +125,8 @@ class EvaluateJob(Spec, Job):
         seeds: int = 1,
     ) -> EvaluateJob:
         """The job of encoders on tasks and suites."""
-        named = () if tasks is None else tasks or ""  # that of nothing is refused
-        return cls(encoders, named, protocol, seed, seeds).resolve(workspace)
+        names = () if tasks is None else tasks or ""  # that of nothing is refused
+        return cls(encoders, names, protocol, seed, seeds).resolve(workspace)
 
     def covered(self, workspace: Workspace) -> EvaluateJob:
         """The job without the tasks that its protocol does not score."""
@@ -385,8 +385,8 @@ def repair(workspace: Workspace) -> tuple[list[str], list[str]]:
             if alone is not None:
                 runs.append(diagnosing.queue_again(workspace, rows[0]))
             else:
-                given = workspace, [encoder], tasks, protocol, seed
-                runs.append(queue_evaluation(*given, listed=False))
+                arguments = workspace, [encoder], tasks, protocol, seed
+                runs.append(queue_evaluation(*arguments, listed=False))
         except UserError as error:  # a decoder or a data set that no longer exists
             left.append(f"{encoder} on {', '.join(tasks)} cannot be queued: {error}")
     return runs, left

@@ -184,8 +184,8 @@ def build(workspace: Workspace) -> None:
         controls.render("protocol", "seed", "seeds")
     with gr.Row(elem_classes=["t-desk"]):
         with gr.Column(scale=5, min_width=320, elem_classes=["t-answer"]):
-            listed = {"info": None, "allow_custom_value": False} if workspace.read_only else {}
-            controls.render("encoders", **listed)
+            options = {"info": None, "allow_custom_value": False} if workspace.read_only else {}
+            controls.render("encoders", **options)
             controls.render("suite")
             about = web.answer(elem_id="about-suite")
             controls.render("tasks")
@@ -201,7 +201,7 @@ def build(workspace: Workspace) -> None:
             notice = parts.notice()
             panel = RunPanel(workspace)
     results = web.answer(elem_id="results")
-    declared, shown = list(controls.values()), [about, plan, results]
+    declared, outputs = list(controls.values()), [about, plan, results]
     run = controls.add("run", panel.run)
 
     def load(request: gr.Request) -> Answer:
@@ -229,7 +229,7 @@ def build(workspace: Workspace) -> None:
         for answer in estimate(workspace, _ready(workspace, values)):
             yield {estimated: web.value(answer.blocks())}
 
-    again = (show, controls, shown, notice)
+    again = (show, controls, outputs, notice)
     suite, own = controls["suite"], {controls["suite"]: OWN}
     opened = on_load(load, [*declared, run], notice)
     filled = [controls["protocol"], controls["tasks"]]
@@ -278,8 +278,8 @@ def _offer(here: Mapping[str, str], tasks: Sequence[str]) -> Any:
     """An update of the list of tasks, each with its family."""
     every = [(f"{name} · {here[name]}", name) for name in here]
     others = [task for task in tasks if task not in here]  # of the hub, or as the plan says unknown
-    chosen = [*(task for task in here if task in tasks), *others]
-    return gr.update(choices=[*every, *others], value=chosen)
+    selection = [*(task for task in here if task in tasks), *others]
+    return gr.update(choices=[*every, *others], value=selection)
 
 
 def _from_address(workspace: Workspace, controls: Controls, request: gr.Request) -> Values:
@@ -315,10 +315,10 @@ def _job(values: Values) -> EvaluateJob:
 def _about(suite: str, here: Mapping[str, str]) -> list[Block]:
     """What a suite is, which of its tasks have no files, and where files belong."""
     names, text = members(suite, here), OFFERED[suite].about
-    lacking = [name for name in names if name not in here]
-    if lacking:
+    missing = [name for name in names if name not in here]
+    if missing:
         text += (
-            f" No files here: {', '.join(lacking)}. They belong in the data folder that --data or "
+            f" No files here: {', '.join(missing)}. They belong in the data folder that --data or "
             "THEODOLITE_DATA names, in SentEval's layout."
         )
     elif not names and suite != OWN:
@@ -375,13 +375,13 @@ def _results(workspace: Workspace, job: EvaluateJob) -> Iterator[Block]:
     keys = sorted(job.keys(workspace.catalog), key=lambda key: job.tasks.index(key[1]))
     there = [key for key in keys if key in rows]
     first = {key[:2]: key for key in reversed(there) if rows[key]["error"] is None}
-    shown = [rows[key] for key in there if rows[key]["error"] or first[key[:2]] == key]
-    if shown:
+    visible = [rows[key] for key in there if rows[key]["error"] or first[key[:2]] == key]
+    if visible:
         under = {"protocol": job.protocol} if job.protocol else {}
         compared: Mapping[str, Sequence[str]] = {"encoder": job.encoders, "task": job.tasks}
         left = f"{formats.plural(len(keys) - len(there), 'result')} not there yet."
         yield Text("Results", left if len(keys) > len(there) else "")
-        yield table(shown, spread.spreads(stored))
+        yield table(visible, spread.spreads(stored))
         suite = suites.suite_of(workspace, job.tasks)
         yield Links(
             [

@@ -50,10 +50,10 @@ def known(
     from theodolite.engine.evaluate import bind
 
     definition = tasks.get(task, workspace.catalog)
-    chosen = protocols.get(protocol or definition.protocol)
+    rules = protocols.get(protocol or definition.protocol)
     try:
         dataset = workspace.catalog.load(definition.dataset)
-        bound = bind(encoder, definition, chosen, dataset)
+        bound = bind(encoder, definition, rules, dataset)
     except UserError:
         return None  # the evaluation will report it
     results = workspace.store.results
@@ -61,8 +61,8 @@ def known(
         encoder=encoder.name,
         fingerprint=bound.fingerprint,
         task=task,
-        protocol=chosen.name,
-        seed=chosen.seed if seed is None else seed,
+        protocol=rules.name,
+        seed=rules.seed if seed is None else seed,
         data_hash=dataset.hash,
     )
     if row is None or row["error"] is not None or not results.is_readable(row):
@@ -78,14 +78,14 @@ def _not_loadable(
     seed: int | None,
     error: UserError,
 ) -> Result:
-    chosen = protocols.get(protocol or tasks.get(task, workspace.catalog).protocol)
+    rules = protocols.get(protocol or tasks.get(task, workspace.catalog).protocol)
     return Result(
         encoder=encoder,
         fingerprint="",
         dim=0,
         task=task,
-        protocol=chosen.name,
-        seed=chosen.seed if seed is None else seed,
+        protocol=rules.name,
+        seed=rules.seed if seed is None else seed,
         data_hash="",
         error=error.message,
         hint=error.hint,

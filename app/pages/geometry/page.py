@@ -47,8 +47,8 @@ def build(workspace: Workspace) -> None:
 
     def load(values: Values, request: gr.Request) -> dict[str, Any]:
         data, offered = collections.fill(workspace, values.data, service.first_data_set(workspace))
-        named = choices.fill(workspace, choices.from_address(workspace, request))
-        return {"encoders": named, "data": offered, **_of_data(workspace, data, values)}
+        names = choices.fill(workspace, choices.from_address(workspace, request))
+        return {"encoders": names, "data": offered, **_of_data(workspace, data, values)}
 
     def refill(values: Values) -> dict[str, Any]:
         usual = Values(split=service.ALL, rule=GeometrySpec.rule, cut=None, label=None)
@@ -66,10 +66,10 @@ def build_distributions(workspace: Workspace) -> None:
 
     def load(values: Values, request: gr.Request) -> dict[str, Any]:
         tasks = answer.pair_tasks(workspace)
-        chosen = values.task or answer.first_task(workspace, tasks)
+        task = values.task or answer.first_task(workspace, tasks)
         return {
             "encoders": choices.fill(workspace, choices.from_address(workspace, request)),
-            "task": gr.update(choices=list(dict.fromkeys([*tasks, chosen])), value=chosen),
+            "task": gr.update(choices=list(dict.fromkeys([*tasks, task])), value=task),
         }
 
     _ask(workspace, answer.DISTRIBUTIONS, controls, load)
@@ -84,8 +84,8 @@ def _ask(
 ) -> None:
     """Ask a question whose button appears only where something is not measured."""
     go = gr.Button(variant="primary", visible=False, elem_id="compute")
-    shown: dict[str, Any] = {"report": True, "charts": True, "elem_id": "answer"}
-    ask(workspace, question, controls, go, load=load, refill=refill, **shown)
+    options: dict[str, Any] = {"report": True, "charts": True, "elem_id": "answer"}
+    ask(workspace, question, controls, go, load=load, refill=refill, **options)
 
 
 def _of_data(workspace: Workspace, name: str, values: Values) -> dict[str, Any]:

@@ -402,8 +402,8 @@ def thresholds(
     if not len(gold):
         return []
     if labels := info["labels"]:
-        wanted = label if label in labels else default_label(labels)
-        positive, what = gold == labels.index(wanted), f"labelled {wanted}"
+        class_label = label if label in labels else default_label(labels)
+        positive, what = gold == labels.index(class_label), f"labelled {class_label}"
     else:
         at = service.cut(info["scale"]) if positive_from is None else positive_from
         positive, what = gold >= at, f"graded from {at:g} on"
@@ -433,11 +433,11 @@ def thresholds(
         parts = np.array(one.info["parts"])[one.part]
         dev, test = parts == "dev", parts == "test"
         if dev.any() and test.any():
-            chosen = sweep(one.cosine[dev], positive[dev]).best("accuracy").threshold
-            judged = judge(one.cosine[test], positive[test], chosen)
+            cutoff = sweep(one.cosine[dev], positive[dev]).best("accuracy").threshold
+            judged = judge(one.cosine[test], positive[test], cutoff)
             aims["accuracy on dev, judged on test"] = judged
             readings[name] += (
-                f" Chosen on dev ({formats.cosine(chosen)}), it gets {percent(judged.accuracy)} of "
+                f" Chosen on dev ({formats.cosine(cutoff)}), it gets {percent(judged.accuracy)} of "
                 "test right."
             )
         rows += [

@@ -105,11 +105,13 @@ def take(data: Dataset, split: str = ALL, most: int | None = MAX_SENTENCES) -> T
     gold, names, scale, labels = np.empty(0), list[str](), (0.0, 5.0), list[str]()
     if isinstance(data, ScoredPairs):
         scale = data.scale
-        chosen = {name: part for name, part in data.parts.items() if split in (ALL, name)}
-        sides = [part.left for part in chosen.values()] + [part.right for part in chosen.values()]
+        selection = {name: part for name, part in data.parts.items() if split in (ALL, name)}
+        sides = [part.left for part in selection.values()] + [
+            part.right for part in selection.values()
+        ]
         texts = [text for side in sides for text in side]
-        gold = np.concatenate([part.gold for part in chosen.values()]).astype(np.float64)
-        names = [name for name, part in chosen.items() for _ in part.gold]
+        gold = np.concatenate([part.gold for part in selection.values()]).astype(np.float64)
+        names = [name for name, part in selection.items() for _ in part.gold]
     elif isinstance(data, LabelledPairs):
         mine = [i for i, name in enumerate(data.splits) if split in (ALL, name)]
         texts = [data.sentences[i] for side in (data.left, data.right) for i in side[mine]]
@@ -130,10 +132,10 @@ def take(data: Dataset, split: str = ALL, most: int | None = MAX_SENTENCES) -> T
     left, right = rows[: len(names)], rows[len(names) : 2 * len(names)]
     parts = list(dict.fromkeys(names)) or [ALL]
     part = np.array([parts.index(name) for name in names], np.int64)
-    drawn = most is not None and len(rows) > most
-    if drawn:
+    is_sample = most is not None and len(rows) > most
+    if is_sample:
         rows = np.random.default_rng(0).choice(rows, most, replace=False)
-    info = {"parts": parts, "scale": list(scale), "labels": labels, "drawn": drawn}
+    info = {"parts": parts, "scale": list(scale), "labels": labels, "drawn": is_sample}
     return Taken(list(place), rows, left, right, gold, part, info)
 
 
@@ -194,9 +196,9 @@ def measure(
     if before is not None:
         return before
     data = workspace.catalog.load(dataset)
-    taken, encoded_by = take(data, split), workspace.bound(encoder, dataset)
-    encoded = finite(encoded_by.encode(taken.sentences, progress), taken.sentences)
-    info, held = _measure(taken, encoded, progress)
+    sample, encoded_by = take(data, split), workspace.bound(encoder, dataset)
+    encoded = finite(encoded_by.encode(sample.sentences, progress), sample.sentences)
+    info, arrays = _measure(sample, encoded, progress)
     info |= {
         "encoder": encoder,
         "dataset": dataset,
@@ -204,8 +206,8 @@ def measure(
         "data_hash": data.hash,
         "fingerprint": encoded_by.fingerprint,
     }
-    workspace.store.derived.put(key(encoded_by.fingerprint, data.hash, split), KIND, info, held)
-    return Geometry(encoder, info, **held)
+    workspace.store.derived.put(key(encoded_by.fingerprint, data.hash, split), KIND, info, arrays)
+    return Geometry(encoder, info, **arrays)
 
 
 def _measure(
@@ -322,5 +324,5 @@ class GeometryJob(Job):
         if position % 2:
             measure(workspace, encoder, self.dataset, self.split, reporter)
         elif found(workspace, encoder, self.dataset, self.split) is None:
-            taken = take(workspace.catalog.load(self.dataset), self.split)
-            workspace.bound(encoder, self.dataset).encode(taken.sentences, reporter)
+            sample = take(workspace.catalog.load(self.dataset), self.split)
+            workspace.bound(encoder, self.dataset).encode(sample.sentences, reporter)

@@ -31,8 +31,8 @@ def build(workspace: Workspace) -> None:
     with gr.Row(elem_classes=["t-split"]):
         queue = actions(elem_id="queue", elem_classes=["t-answer"])
         detail = actions(elem_id="run")
-    chosen = gr.State("")
-    seen = gr.State([])
+    selected = gr.State("")
+    marks = gr.State([])
 
     def drawn(run_id: str) -> dict[Any, Any]:
         runs = workspace.store.runs.list(limit=LISTED)
@@ -40,8 +40,8 @@ def build(workspace: Workspace) -> None:
             status: _status(workspace),
             queue: _queue(workspace, runs, run_id),
             detail: _detail(workspace, run_id) if run_id else "",
-            chosen: run_id,
-            seen: _marks(workspace, runs, run_id),
+            selected: run_id,
+            marks: _marks(workspace, runs, run_id),
         }
 
     def load(request: gr.Request) -> Answer:
@@ -52,7 +52,7 @@ def build(workspace: Workspace) -> None:
         if _marks(workspace, runs, run_id) == known:
             return None
         # `chosen` is left out: another run may have been opened during this poll.
-        return {view: value for view, value in drawn(run_id).items() if view is not chosen}
+        return {view: value for view, value in drawn(run_id).items() if view is not selected}
 
     def act(run_id: str, event: PageEvent) -> Answer:
         if event.act == "open":
@@ -61,11 +61,11 @@ def build(workspace: Workspace) -> None:
         gone = event.act == "remove" and event.id == run_id
         return {**drawn("" if gone else run_id), notice: parts.say(text)}
 
-    shown = [status, queue, detail, chosen, seen]
-    opened = on_load(load, shown, notice)
-    poll(POLL_SECONDS, opened, refresh, [chosen, seen], [status, queue, detail, seen])
+    outputs = [status, queue, detail, selected, marks]
+    opened = on_load(load, outputs, notice)
+    poll(POLL_SECONDS, opened, refresh, [selected, marks], [status, queue, detail, marks])
     for part in (queue, detail):
-        on(part.act, act, [chosen], shown, notice, **parts.HIDE_PROGRESS)
+        on(part.act, act, [selected], outputs, notice, **parts.HIDE_PROGRESS)
 
 
 def _marks(workspace: Workspace, runs: list[RunRow], run_id: str) -> list[Any]:

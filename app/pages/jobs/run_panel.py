@@ -47,14 +47,14 @@ class RunPanel:
         notice = self._notice = parts.notice()
         self._timer = gr.Timer(POLL_SECONDS, active=False)
         followed = [self.run, self.moved]
-        shown = [self._view, self._units, self._timer, self.moved]
-        refresh = (self._refresh, followed, shown, notice)
+        outputs = [self._view, self._units, self._timer, self.moved]
+        refresh = (self._refresh, followed, outputs, notice)
         on(self.run.change, *refresh, **parts.HIDE_PROGRESS)
         on(
             self._timer.tick,
             self._tick,
             followed,
-            shown,
+            outputs,
             notice,
             concurrency_limit=AT_ONCE,
             **parts.HIDE_PROGRESS,
@@ -124,7 +124,7 @@ class RunPanel:
         again = (showing, controls, [*places.values()], notice)
         declared = [controls[name] for name in controls.declared]
         for name in refill:
-            filled = on(
+            update = on(
                 controls[name].input,
                 partial(refilling, name),
                 controls,
@@ -132,7 +132,7 @@ class RunPanel:
                 notice,
                 **parts.ALWAYS_LAST,
             )
-            on(filled.then, *again, **parts.ALWAYS_LAST)
+            on(update.then, *again, **parts.ALWAYS_LAST)
         on(asks, *again, trigger_mode="multiple", **parts.HIDE_PROGRESS)
         on(go.click, making, controls, [*places.values()], notice, **parts.HIDE_PROGRESS)
         on(self.moved.change, *again, **parts.ALWAYS_LAST)
@@ -158,7 +158,7 @@ class RunPanel:
         run = self._workspace.store.runs.get(run_id)
         now = progress_mark(run)
         verbs = views.buttons(self._workspace, run, without=("next", "remove"))
-        shown = {
+        updates = {
             self._view: card(run, verbs),
             self._timer: gr.update(
                 value=POLL_SECONDS if run["state"] in LIVE else IDLE_SECONDS,
@@ -169,8 +169,8 @@ class RunPanel:
         if now != known:
             is_over = run["state"] == "done"  # folds to one line; its parts are in the log
             units = [] if is_over else self._workspace.store.runs.units(run_id)
-            shown[self._units] = views.parts_of(run, units, not self._workspace.read_only)
-        return shown
+            updates[self._units] = views.parts_of(run, units, not self._workspace.read_only)
+        return updates
 
     def _act(self, run_id: str, event: PageEvent) -> Answer:
         """Apply a button's action to the run, or evaluate a failed part again."""

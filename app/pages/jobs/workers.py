@@ -160,8 +160,8 @@ def now(workspace: Workspace) -> Workers:
                 doing = ": ".join(dict.fromkeys(filter(None, (one["label"], one["message"]))))
                 facts = {name: one[name] for name in ("slot", "host", "share", "since", "started")}
                 facts |= {name: one[name] for name in ("takes", "machine", "has")}
-                seen = moment - one["silent"]
-                workers.append(WorkerNow(local=False, doing=doing, seen=seen, **facts))
+                silence = moment - one["silent"]
+                workers.append(WorkerNow(local=False, doing=doing, seen=silence, **facts))
             waiting += [
                 Waiting(run["title"], run["home"], run["waiting"], run["message"])
                 for run in database.runs()
@@ -220,14 +220,14 @@ def build(workspace: Workspace) -> None:
 
     with parts.bar(TITLE, DESCRIPTION):
         pass
-    shown = web.answer(elem_id="workers", elem_classes=["t-answer"])
+    answer = web.answer(elem_id="workers", elem_classes=["t-answer"])
 
     def load(request: gr.Request) -> Changes:
-        return {shown: web.value(now(workspace).blocks())}
+        return {answer: web.value(now(workspace).blocks())}
 
     def refresh(known: str) -> Changes:
         current = web.value(now(workspace).blocks())
-        return None if current == known else {shown: current}
+        return None if current == known else {answer: current}
 
-    opened = on_load(load, [shown], parts.notice())
-    poll(POLL_SECONDS, opened, refresh, [shown], [shown])
+    opened = on_load(load, [answer], parts.notice())
+    poll(POLL_SECONDS, opened, refresh, [answer], [answer])

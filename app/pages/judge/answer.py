@@ -369,9 +369,9 @@ def last_mark(board: Mapping[str, Any]) -> list[Block]:
         return []
     known = MARKS[board["mode"]]
     word = min(known, key=lambda one: abs(known[one] - last["mark"]))
-    said = f"The last mark: {LABELS[word].lower()}."
+    text = f"The last mark: {LABELS[word].lower()}."
     return [
-        Card("The last question", [question_block(last["query"], last["texts"]), Text("", said)])
+        Card("The last question", [question_block(last["query"], last["texts"]), Text("", text)])
     ]
 
 
@@ -442,8 +442,8 @@ def _carry(published: Published) -> None:
     """Publish the sessions of published encoders on data whose texts are published."""
     for row in published.source.store.judgements.list():
         spec = row["spec"]
-        wanted = row["marks"] and set(spec["encoders"]) <= published.encoders.keys()
-        if not wanted or spec["collection"] not in published.texts:
+        is_public = row["marks"] and set(spec["encoders"]) <= published.encoders.keys()
+        if not is_public or spec["collection"] not in published.texts:
             continue
         with suppress(UserError):  # its texts are not published
             published.workspace.catalog.load(published.texts[spec["collection"]])

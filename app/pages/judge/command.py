@@ -65,8 +65,8 @@ def start_session(
     makes it invalid. Its key is read from THEODOLITE_API_KEY.
     """
     if queries is not None:
-        with uploads.bring([queries]) as brought:
-            spec = replace(spec, queries=list(lines(brought.path)))
+        with uploads.bring([queries]) as folder:
+            spec = replace(spec, queries=list(lines(folder.path)))
         if not spec.queries:
             raise UserError(f"{queries} holds no query.", "Write one per line.", code="missing")
     if prefer:
@@ -146,10 +146,10 @@ def play_session(
     question, is_enough = judging.ask(workspace, session, judge), False
     while question is not None:
         _show(question, as_json)
-        if not (given := sys.stdin.readline().lower()):
+        if not (reply := sys.stdin.readline().lower()):
             break
         try:
-            mark = KEYS.get(given.strip(), given.strip())
+            mark = KEYS.get(reply.strip(), reply.strip())
             question = judging.mark(workspace, session, mark, judge, question.position)
         except UserError as error:
             if as_json:

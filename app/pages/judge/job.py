@@ -138,8 +138,8 @@ class SecondJudgeJob(Job):
         """The texts that the missing marks would send."""
         state = open_session(workspace, self.session)
         pairs = [state.keys[unit] for unit in state.unasked]
-        asked = [judges.messages(state.queries[q], state.documents[d]) for q, d in pairs]
-        yield f"Sends {chat.amount_sent(self.second, asked)}: documents, each with its query."
+        messages = [judges.messages(state.queries[q], state.documents[d]) for q, d in pairs]
+        yield f"Sends {chat.amount_sent(self.second, messages)}: documents, each with its query."
 
     def validate(self, workspace: Workspace) -> None:
         """Refuse an address to which sending texts is not allowed."""
@@ -164,12 +164,12 @@ class SecondJudgeJob(Job):
         accepts = len(units) < total
         threads = ThreadPoolExecutor(AT_ONCE)
         try:
-            asked: dict[Future[None], int] = {threads.submit(mark, unit): unit for unit in units}
-            for done, one in enumerate(as_completed(asked), total - len(units) + 1):
+            futures: dict[Future[None], int] = {threads.submit(mark, unit): unit for unit in units}
+            for done, one in enumerate(as_completed(futures), total - len(units) + 1):
                 error = one.exception()
                 accepts = accepts or error is None
                 if isinstance(error, Unacceptable):
-                    refused.append(asked[one])
+                    refused.append(futures[one])
                 many = not accepts and len(refused) >= min(MAX_REFUSED, len(units))
                 if error is not None and (many or not isinstance(error, Unacceptable)):
                     raise error

@@ -110,8 +110,8 @@ def build(workspace: Workspace) -> None:
         counted = web.answer(elem_id="unjudged-said")
     blind = gr.State(True)
     session = controls["session"]
-    given = {**controls, "blind": blind, "queries": queries, "second": model, "sends": sends}
-    shown = [place, findings, another, panel.run, go, session]
+    inputs = {**controls, "blind": blind, "queries": queries, "second": model, "sends": sends}
+    outputs = [place, findings, another, panel.run, go, session]
     row = [controls["encoders"], controls["collection"]]
 
     def show(values: Values) -> dict[Any, Any]:
@@ -129,13 +129,13 @@ def build(workspace: Workspace) -> None:
 
     def load(request: gr.Request) -> Answer:
         values = controls.from_address(request)
-        named = address.every(request, "encoder")
-        is_new = bool(address.first(request, "in") or named)
+        names = address.every(request, "encoder")
+        is_new = bool(address.first(request, "in") or names)
         sessions = _sessions(workspace, values.session, newest=not is_new)
         encoders = choices.from_address(workspace, request, most=MAX_ENCODERS)
         filled = vars(values) | {
             "collection": collections.fill(workspace, values.collection)[1],
-            "encoders": choices.fill(workspace, encoders[: MAX_ENCODERS if named else 2]),
+            "encoders": choices.fill(workspace, encoders[: MAX_ENCODERS if names else 2]),
             **({} if is_new else _first_row(workspace, sessions["value"])),
             "session": sessions,
             "other": choices.one(workspace, values.other),
@@ -166,9 +166,9 @@ def build(workspace: Workspace) -> None:
         }
 
     def act(values: Values, event: PageEvent) -> Answer:
-        said = _act(workspace, values.session or "", values.judge, event)
+        message = _act(workspace, values.session or "", values.judge, event)
         values.blind ^= event.act == "names"
-        return {**show(values), blind: values.blind, notice: parts.say(said) if said else ""}
+        return {**show(values), blind: values.blind, notice: parts.say(message) if message else ""}
 
     def count(values: Values, request: gr.Request) -> Iterator[Answer]:
         def work(say: background_call.Say) -> dict[Any, Any]:
@@ -179,14 +179,14 @@ def build(workspace: Workspace) -> None:
         first = f"Asking {values.other} the queries"
         yield from background_call.changes(work, first, request.session_hash, counted)
 
-    opened = on_open(load, lambda values, _: [show(values)], given, shown, notice)
-    asked = [session.input, controls["judge"].submit]
-    turned = on(asked, turn_to, given, [*shown, *row], notice, **ALWAYS_LAST)
-    on(go.click, start, given, [*shown, blind, where, sends], notice, **ALWAYS_LAST)
+    opened = on_open(load, lambda values, _: [show(values)], inputs, outputs, notice)
+    events = [session.input, controls["judge"].submit]
+    turned = on(events, turn_to, inputs, [*outputs, *row], notice, **ALWAYS_LAST)
+    on(go.click, start, inputs, [*outputs, blind, where, sends], notice, **ALWAYS_LAST)
     asks = [model, queries, *(controls[name] for name in ("encoders", "draw", "k"))]
-    on([box.change for box in asks], say_where, given, [where, sends], notice, **ALWAYS_LAST)
-    on(panel.moved.change, show, given, shown, notice, **ALWAYS_LAST)
-    marked = on(place.act, act, given, [*shown, blind], notice, **ONE_AT_A_TIME)
+    on([box.change for box in asks], say_where, inputs, [where, sends], notice, **ALWAYS_LAST)
+    on(panel.moved.change, show, inputs, outputs, notice, **ALWAYS_LAST)
+    marked = on(place.act, act, inputs, [*outputs, blind], notice, **ONE_AT_A_TIME)
     for event in (controls["other"].change, opened.then, turned.then, marked.then):
         on(event, count, controls, [counted], uncounted, **ALWAYS_LAST)
     report = partial(web.report, answer.STATUS, workspace)
@@ -274,19 +274,19 @@ def _blocks(workspace: Workspace, values: Values) -> tuple[list[Block], list[Blo
     asks = bool(session) and not workspace.read_only
     # A question may be drawn now, so it comes before the state of the session.
     question = judging.ask(workspace, session, values.judge) if asks else None
-    said = answer.judgement(workspace, session, names=not values.blind or not session)
+    blocks = answer.judgement(workspace, session, names=not values.blind or not session)
     if asks:
-        left = [*_question(question, said.board, ended=not values.blind), *said.saved()]
+        left = [*_question(question, blocks.board, ended=not values.blind), *blocks.saved()]
         state = judging.open_session(workspace, session)
         for position in state.disagreements[:MAX_DISAGREEMENTS]:
             one = state.question(position)
             buttons = _buttons("settle", state.spec.mode, position)
             texts = answer.question_block(one.query, one.texts)
             left.append(Card("Judges disagree", [texts, Actions(buttons, "Which mark counts?")]))
-        return left, replace(said, dataset="").blocks()
+        return left, replace(blocks, dataset="").blocks()
     begin = "" if workspace.read_only else "Choose encoders and a collection, and start your own."
     left = [] if session else [Text("", f"{EXAMPLE} {begin}")]
-    return [*left, *answer.last_mark(said.board)], said.blocks()
+    return [*left, *answer.last_mark(blocks.board)], blocks.blocks()
 
 
 def _question(question: Question | None, board: Any, *, ended: bool) -> list[Block]:

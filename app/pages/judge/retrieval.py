@@ -99,7 +99,7 @@ def predict(
         answers = [*right.values()]
         learnt = np.array([document in answers[query] for query, document in keys], float)
         number = {query: i for i, query in enumerate(own)}
-        asked = [i for i, (query, _) in enumerate(pairs) if query in number]
-        wanted = [(number[pairs[i][0]], at[pairs[i][1]]) for i in asked]
-        result[asked] = surrogate.predict(known, keys, learnt, lists, wanted)
+        places = [i for i, (query, _) in enumerate(pairs) if query in number]
+        cells = [(number[pairs[i][0]], at[pairs[i][1]]) for i in places]
+        result[places] = surrogate.predict(known, keys, learnt, lists, cells)
     return result

@@ -259,20 +259,20 @@ def begin(workspace: Workspace, spec: JudgeSpec, session: str = "") -> str:
         ]
         for encoder in spec.encoders
     }
-    kept: dict[str, Any] = {"queries": queries, "documents": list(place), "rankings": rankings}
-    if not (keys := _begun("", "", spec, kept).keys):
+    content: dict[str, Any] = {"queries": queries, "documents": list(place), "rankings": rankings}
+    if not (keys := _begun("", "", spec, content).keys):
         raise UserError(
             "These encoders return the same documents for every query: there is nothing to judge.",
             "Choose others, more queries or a larger top k.",
             code="too-few",
         )
     if by_rule.split_name(spec.collection)[1] and spec.mode == "relevance" and not spec.second:
-        pairs = [(queries[query], kept["documents"][document]) for query, document in keys]
+        pairs = [(queries[query], content["documents"][document]) for query, document in keys]
         names = (workspace, spec.collection, spec.encoders, spec.k)
-        kept["predicted"] = retrieval.predict(*names, pairs).round(4).tolist()
+        content["predicted"] = retrieval.predict(*names, pairs).round(4).tolist()
     title = spec.name.strip() or f"{spec.collection}: {', '.join(spec.encoders)}"
     values = {one.name: getattr(spec, one.name) for one in fields(JudgeSpec)}
-    return workspace.store.judgements.begin(title[:200], values, kept, session)
+    return workspace.store.judgements.begin(title[:200], values, content, session)
 
 
 def check_allowed(workspace: Workspace, second: str, *, allow: bool = False) -> None:
@@ -349,8 +349,8 @@ def _begun(session: str, title: str, spec: JudgeSpec, kept: Mapping[str, Any]) -
     if predicted := kept.get("predicted"):
         units = surrogate.bin_by_prediction(units, np.array(predicted))
     to = spec.second and str(chat.address(spec.second))
-    asked = [judges.messages(queries[q], documents[d]) for q, d in keys] if to else []
-    second_keys = [hash_of(to, to_json(one)) for one in asked]
+    messages = [judges.messages(queries[q], documents[d]) for q, d in keys] if to else []
+    second_keys = [hash_of(to, to_json(one)) for one in messages]
     return Session(session, title, spec, queries, documents, rankings, keys, units, second_keys)
 
 
@@ -364,19 +364,19 @@ def _without_marks(workspace: Workspace, session: str) -> Session:
 
 def open_session(workspace: Workspace, session: str) -> Session:
     """The current state of a session."""
-    kept = workspace.store.judgements
-    kept.get(session)  # it may have been removed since
+    judgements = workspace.store.judgements
+    judgements.get(session)  # it may have been removed since
     base, second = _without_marks(workspace, session), None
     if base.spec.second:
-        known = kept.second_marks(base.second_keys)
+        known = judgements.second_marks(base.second_keys)
         rows = [known.get(key, (0, 0)) for key in base.second_keys]
         grades = np.array([mark or 0 for _, mark in rows], np.int64)
         second = SecondMarks(grades, np.array([number for number, _ in rows], np.int64))
     draws = [
         Draw(one["unit"], tuple(one["rates"]), tuple(one["undecided"]), one["seen"])
-        for one in kept.draws(session)
+        for one in judgements.draws(session)
     ]
-    return replace(base, draws=draws, marks=kept.marks(session), second=second)
+    return replace(base, draws=draws, marks=judgements.marks(session), second=second)
 
 
 def is_begun(workspace: Workspace, session: str) -> bool:
@@ -397,8 +397,8 @@ def ask(workspace: Workspace, session: str, judge: str = "me") -> Question | Non
         # A single pair is drawn even once it is decided: there is no other.
         undecided = [len(state.pairs) == 1 or not verdict for verdict in state.verdicts]
         rng = np.random.default_rng([state.spec.seed, end])
-        drawn = [one.unit for one in state.draws]
-        draw = sampling.draw(state.units, drawn, state.values, undecided, rng, state.second)
+        units = [one.unit for one in state.draws]
+        draw = sampling.draw(state.units, units, state.values, undecided, rng, state.second)
         if draw is None:
             return None
         workspace.store.judgements.add_draw(session, end, asdict(draw))

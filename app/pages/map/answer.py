@@ -67,12 +67,12 @@ class Map(Answer, StoredMap):
         """The map with at most so many of its points, evenly spaced."""
         n, most = len(self.points), min(rows, MAX_POINTS)
         if n > most:
-            kept = list(evenly_spaced(n, most))
+            indices = list(evenly_spaced(n, most))
             return replace(
                 self,
-                points=self.points[kept],
-                sentences=[self.sentences[i] for i in kept],
-                values={key: values[kept] for key, values in self.values.items()},
+                points=self.points[indices],
+                sentences=[self.sentences[i] for i in indices],
+                values={key: values[indices] for key, values in self.values.items()},
                 nearest=None,
                 k=0,
             )
@@ -131,16 +131,16 @@ def trust(info: Mapping[str, Any]) -> list[str]:
 
 def answer(workspace: Workspace, spec: MapSpec, do: Do) -> Iterator[Any]:
     """Read the map, or have it computed; until then, the principal components or what to do."""
-    made = spec.stored(workspace)
-    if made is None and do(spec):
-        made = spec.make(workspace)
-    if made is None:
-        made = yield from preview(workspace, spec, [spec.encoder], "Compute map")
-    if isinstance(made, Unmade):
-        yield made
+    result = spec.stored(workspace)
+    if result is None and do(spec):
+        result = spec.make(workspace)
+    if result is None:
+        result = yield from preview(workspace, spec, [spec.encoder], "Compute map")
+    if isinstance(result, Unmade):
+        yield result
     else:
-        k = min(NEIGHBOURS, len(made.points) - 1)
-        yield Map(**vars(made), workspace=workspace, spec=spec, k=k)
+        k = min(NEIGHBOURS, len(result.points) - 1)
+        yield Map(**vars(result), workspace=workspace, spec=spec, k=k)
 
 
 MAP = Question("map", MapSpec, answer, Map, ("map minilm starter-topics",), queues=True)

@@ -79,13 +79,13 @@ class Projection(Map):
 
 def answer(workspace: Workspace, spec: MapSpec, do: Do) -> Iterator[Any]:
     """Read the map, or have it computed; there is no preview of it in a terminal."""
-    made = spec.stored(workspace)
-    if made is None and do(spec):
-        made = spec.make(workspace)
-    if made is None:
+    result = spec.stored(workspace)
+    if result is None and do(spec):
+        result = spec.make(workspace)
+    if result is None:
         yield Unmade(spec.title, 0, "", "")
     else:
-        yield Projection(**vars(made), workspace=workspace, spec=spec, k=0)
+        yield Projection(**vars(result), workspace=workspace, spec=spec, k=0)
 
 
 PROJECT = Question(

@@ -211,12 +211,12 @@ class MapSpec(Spec, Job):
         began, method, is_quick = time.perf_counter(), METHODS[self.method], self.method == "quick"
         # A first view has no neighbours that equal vectors could make arbitrary.
         most = len(vectors) if is_quick else min(self.neighbours, NEIGHBOURS)
-        kept, which = distinct(vectors, most)
+        rows, which = distinct(vectors, most)
         derived, first = workspace.store.derived, getattr(self, "initial", None)
         try:
             plane = self._project(
-                vectors[kept] if len(kept) < len(vectors) else vectors,
-                _if_unchanged(service.stored(workspace, first)).points[kept] if first else None,
+                vectors[rows] if len(rows) < len(vectors) else vectors,
+                _if_unchanged(service.stored(workspace, first)).points[rows] if first else None,
                 lambda done: tick(method.share * done),
                 (lambda points: derived.put_unfinished(key, points[which]))
                 if len(vectors) <= WATCHED_POINTS
@@ -233,14 +233,14 @@ class MapSpec(Spec, Job):
                 vectors,
                 sentences,
                 points,
-                (kept, which),
+                (rows, which),
                 lambda done: tick(method.share + (1 - method.share) * done),
             )
         info = self._how() | {
             "fingerprint": workspace.bound(self.encoder, self.data).fingerprint,
             "data_hash": data_hash,
             "n": len(points),
-            "vectors": len(kept),
+            "vectors": len(rows),
             "dim": int(vectors.shape[1]),
             "explained": plane.explained,
             "trust": trust,
@@ -453,13 +453,13 @@ def measure(
     """
     from theodolite.engine.space.trust import trust
 
-    kept, which = distinct
-    n, k = len(kept), min(NEIGHBOURS, (len(kept) - 1) // 2)
-    some = vectors[kept] if n < len(vectors) else vectors
+    rows, which = distinct
+    n, k = len(rows), min(NEIGHBOURS, (len(rows) - 1) // 2)
+    some = vectors[rows] if n < len(vectors) else vectors
     with ThreadPoolExecutor(1) as pool:  # words are counted by one core, distances by all
         named = pool.submit(_add_groups, facts, vectors, sentences, points)
         sample = n if n <= TRUSTED_WHOLE else 2000
-        measured = trust(some, points[kept], k, sample=sample, tick=tick) if k else None
+        measured = trust(some, points[rows], k, sample=sample, tick=tick) if k else None
         named.result()
     if measured is None:
         return {}

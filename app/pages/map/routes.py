@@ -148,14 +148,14 @@ def _add_points(router: APIRouter, needed: Any) -> None:
         """Ids of the points whose text contains some words or matches a pattern; or an error."""
         from theodolite.app.pages.search import service as retrieval
 
-        wanted = text[:MAX_CHARACTERS].strip()
+        sentence = text[:MAX_CHARACTERS].strip()
         if pattern:
             try:
-                hits = [i for i, *_ in retrieval.matches(wanted, stored.sentences)]
+                hits = [i for i, *_ in retrieval.matches(sentence, stored.sentences)]
             except UserError as error:  # returned as text: browsers log a 400 as an error
                 return PlainTextResponse(str(error))
         else:
-            folded = wanted.casefold()
+            folded = sentence.casefold()
             hits = [i for i, text in enumerate(stored.sentences) if folded in text.casefold()]
         return Response(np.array(hits, "<u4").tobytes(), media_type=_BINARY)
 
@@ -209,9 +209,9 @@ def _add_tables(router: APIRouter, workspace: Workspace, needed: Any) -> None:
 
     @router.post("/table.parquet")
     def parquet(table: Callable[..., Any] = chosen) -> Response:
-        held = io.BytesIO()
-        table().to_parquet(held, index=False)
-        return Response(held.getvalue(), media_type=_BINARY)
+        buffer = io.BytesIO()
+        table().to_parquet(buffer, index=False)
+        return Response(buffer.getvalue(), media_type=_BINARY)
 
     @router.post("/dataset")
     def dataset(chosen: Selection, stored: StoredMap = needed) -> Response:

@@ -73,14 +73,14 @@ FOOTNOTE: Sequence[Block] = (
 
 def table(workspace: Workspace) -> tuple[list[HeatmapColumn], list[HeatmapRow]]:
     """Columns and rows of the overview: listed encoders, then published ones."""
-    listed = workspace.store.encoders.infos()
-    stored = workspace.store.results.table(encoders=list(listed))
+    infos = workspace.store.encoders.infos()
+    stored = workspace.store.results.table(encoders=list(infos))
     scores, moved = under_own_protocol(stored), spread.spreads(stored)
     lost = workspace.store.results.missing(scores.values())
     waiting = job.waiting(workspace)
     ships = shipped.scores(workspace, {owner for owner, _ in waiting})
     names = in_order(sorted({task for _, task in (*scores, *waiting)}))
-    rows = {name: HeatmapRow(name, {}, note=_about(info)) for name, info in listed.items()}
+    rows = {name: HeatmapRow(name, {}, note=_about(info)) for name, info in infos.items()}
     for (owner, task), row in scores.items():
         over = moved.get((owner, task, row["protocol"]))
         rows[owner].cells[task] = _cell(row, over, row["id"] in lost)
@@ -89,8 +89,8 @@ def table(workspace: Workspace) -> tuple[list[HeatmapColumn], list[HeatmapRow]]:
         if cell is None or cell.score is None:
             score = ships.get((owner, task))
             facts = (("shipped example", "ships with Theodolite"), ("here", "waiting"))
-            shown = () if score is None else facts
-            rows[owner].cells[task] = Cell(score, facts=shown, state="waiting")
+            details = () if score is None else facts
+            rows[owner].cells[task] = Cell(score, facts=details, state="waiting")
     columns = [HeatmapColumn(name, SHORT.get(name, name), _about_task(name)) for name in names]
     for suite, label in SUITE_LABELS.items():
         tasks = [name for name in SUITES[suite] if name in names]
@@ -125,8 +125,8 @@ def _cell(row: Mapping[str, Any], over: spread.Spread | None, lost: bool) -> Cel
         "evaluated": formats.ago(row["created"]),
     }
     if row["error"] is not None:
-        shown = tuple((name, text) for name, text in facts.items() if text)
-        return Cell(result=row["id"], facts=shown, state="error")
+        details = tuple((name, text) for name, text in facts.items() if text)
+        return Cell(result=row["id"], facts=details, state="error")
     words = spread.words(over) if over else ""
     facts |= {
         "metric": metric(row),
@@ -137,8 +137,8 @@ def _cell(row: Mapping[str, Any], over: spread.Spread | None, lost: bool) -> Cel
         "time": formats.duration(row["seconds"]),
     }
     score = None if row["score"] != row["score"] else row["score"]  # nan: shown as missing
-    shown = tuple((name, text) for name, text in facts.items() if text)
-    return Cell(score, row["id"], shown, "unreadable" if lost else "", spread=words)
+    details = tuple((name, text) for name, text in facts.items() if text)
+    return Cell(score, row["id"], details, "unreadable" if lost else "", spread=words)
 
 
 def _scores(rows: Sequence[HeatmapRow], tasks: Sequence[str]) -> dict[str, dict[str, float]]:
@@ -210,8 +210,8 @@ def headline(columns: Sequence[HeatmapColumn], rows: Sequence[HeatmapRow]) -> li
     computed = f"{there} of {formats.plural(there + len(waiting), 'score')} computed"
     ships = "Those in italics ship with Theodolite and will be replaced by yours."
     if any(cell.score is None for cell in waiting):
-        shown = f" {ships}" if any(cell.score is not None for cell in waiting) else ""
-        return [Finding(computed, f"The others are being computed.{shown}")]
+        aside = f" {ships}" if any(cell.score is not None for cell in waiting) else ""
+        return [Finding(computed, f"The others are being computed.{aside}")]
     text = _highest(
         _scores(own, tasks), {task for row in own for task in tasks if task in row.cells}
     )
@@ -363,8 +363,8 @@ def _interval(workspace: Workspace, result_id: int) -> list[float] | None:
         sample = main_sample(examples, details)
     except (ValueError, LookupError):
         return None
-    (drawn,) = resample_all([sample], RESAMPLES)
-    low, high = interval(drawn.draws[None], [drawn.units])
+    (resampled,) = resample_all([sample], RESAMPLES)
+    low, high = interval(resampled.draws[None], [resampled.units])
     return None if isnan(low[0]) else [float(low[0]), float(high[0])]
 
 

@@ -47,8 +47,8 @@ def build(workspace: Workspace) -> None:
     strip = parts.static("", elem_id="running")
     card = web.answer(elem_id="result-card")
     below = web.answer()
-    seen = gr.State([])
-    shown = [strip, headline, board, below, seen]
+    marks = gr.State([])
+    page_parts = [strip, headline, board, below, marks]
 
     def everything() -> dict[Any, Any]:
         runs = workspace.store.runs.list(LIVE)
@@ -59,7 +59,7 @@ def build(workspace: Workspace) -> None:
             headline: web.value(answer.headline(columns, rows)),
             board: grid(columns, rows) if columns else None,
             below: web.value([*footnote, *answer.welcome(rows)]),
-            seen: progress.signature(runs),
+            marks: progress.signature(runs),
         }
 
     def one(number: str) -> dict[Any, Any]:
@@ -75,7 +75,7 @@ def build(workspace: Workspace) -> None:
         if now == known:
             return None
         if progress.finished_part(now) == progress.finished_part(known):
-            return {strip: progress.strip(runs), seen: now}
+            return {strip: progress.strip(runs), marks: now}
         return everything()
 
     def open_card(event: PageEvent) -> Answer:
@@ -87,11 +87,11 @@ def build(workspace: Workspace) -> None:
         text = f"Removed: {row['encoder']} on {row['task']} under {row['protocol']}."
         return everything() | one("") | {notice: parts.say(text)}
 
-    opened = on_load(load, [*shown, result, card], notice)
-    poll(POLL_SECONDS, opened, refresh, [seen], shown)
+    opened = on_load(load, [*page_parts, result, card], notice)
+    poll(POLL_SECONDS, opened, refresh, [marks], page_parts)
     outputs = [result, card]
     on(board.select, open_card, None, outputs, notice, scroll_to_output=True, **parts.HIDE_PROGRESS)
-    on(card.act, act, None, [*shown, *outputs], notice, **parts.HIDE_PROGRESS)
+    on(card.act, act, None, [*page_parts, *outputs], notice, **parts.HIDE_PROGRESS)
     controls.keep()
 
 

@@ -273,10 +273,10 @@ def answer(
     }
     columns |= known
     is_empty = all(one.among is not None and not len(one.among) for one in limits.values())
-    lacking = [at for at in grid if at not in known]
-    if lacking:
+    missing = [at for at in grid if at not in known]
+    if missing:
         workspace.catalog.stamp(spec.data)  # one that is gone is said once, not of each encoder
-    for way, name in lacking:
+    for way, name in missing:
         yield SearchAnswer(spec, tuple(columns.values()), is_empty)
         one = replace(spec, data=collections[way], chunks="")
         try:
@@ -311,8 +311,8 @@ def among(encoder: Encoder, sentences: Sequence[str], spec: SearchSpec) -> HitsC
     bound = bind_task(encoder, distinct, "", PromptTask("", "Retrieval"))
     exact = service.Exact(bound, distinct)
     exact.complete()
-    opened = service.Searchable(exact, distinct, bound)
-    return HitsColumn(encoder.name, _hits(opened, spec, Limits(spec.k, spec.least), {}))
+    collection = service.Searchable(exact, distinct, bound)
+    return HitsColumn(encoder.name, _hits(collection, spec, Limits(spec.k, spec.least), {}))
 
 
 def _hits(
@@ -334,7 +334,7 @@ def _by_text(workspace: Workspace, spec: SearchSpec, way: str, limits: Limits) -
     """Hits by words or pattern in documents that are cut in one way; no encoder is needed."""
     collection, among = spec.collections[way], limits.among
     find = service.with_words if spec.by == "words" else service.with_pattern
-    begun = time.perf_counter()
+    start = time.perf_counter()
     sentences, _ = workspace.catalog.sentences(collection, queries=False)
     places = range(len(sentences)) if among is None else among.tolist()
     candidates = {i: sentences[i] for i in places}
@@ -352,7 +352,7 @@ def _by_text(workspace: Workspace, spec: SearchSpec, way: str, limits: Limits) -
         "sentences with these words" if spec.by == "words" else "sentences that match",
         lists,
         None if any(lists) else Nothing("None.", hint),
-        time.perf_counter() - begun,
+        time.perf_counter() - start,
         "; ".join(notes),
         is_encoder=False,
         chunks=way,
@@ -365,22 +365,22 @@ def _by_encoder(
     """Search the whole collection, or what is encoded of it so far."""
     if isinstance(parse(name), RankerSpec):
         return _by_ranker(workspace, spec, name, limits, do)
-    opened = service.so_far(workspace, name, spec.data)
-    needed = service.needed_job(name, spec.data, opened, index=spec.index)
+    collection = service.so_far(workspace, name, spec.data)
+    needed = service.needed_job(name, spec.data, collection, index=spec.index)
     status: Nothing | Progress | None = None
     if needed is not None and not needed.is_stored(workspace) and not do(needed):
-        status = _status(workspace, needed, opened)
-        if opened.lacking == len(opened.sentences) or opened.needs_index:
+        status = _status(workspace, needed, collection)
+        if collection.lacking == len(collection.sentences) or collection.needs_index:
             return HitsColumn(name, status=status)
-    begun = time.perf_counter()
+    start = time.perf_counter()
     if status is None:
-        opened = service.open_collection(workspace, name, spec.data)
-    hits = _hits(opened, spec, limits, service.labels(workspace, spec.data))
+        collection = service.open_collection(workspace, name, spec.data)
+    hits = _hits(collection, spec, limits, service.labels(workspace, spec.data))
     note = ""
     if status is not None:
-        n = len(opened.sentences)
-        note = f"The best of {n - opened.lacking:,} sentences so far; there are {n:,}."
-    elif built := opened.built:
+        n = len(collection.sentences)
+        note = f"The best of {n - collection.lacking:,} sentences so far; there are {n:,}."
+    elif built := collection.built:
         note = (
             f"By lists: {built.probed} of {built.lists:,} are searched and "
             f"{percent(built.recall, 1)} of the true 10 nearest found ({built.asked} asked), "
@@ -390,7 +390,7 @@ def _by_encoder(
         least = "" if spec.least is None else f" with a cosine of {spec.least:g} or more"
         hint = "Lower the minimum cosine, or clear it." if least else "Remove a filter."
         status = Nothing(f"None{least.replace('-', '−')}.", hint)
-    return HitsColumn(name, hits, status, time.perf_counter() - begun, note)
+    return HitsColumn(name, hits, status, time.perf_counter() - start, note)
 
 
 def _by_ranker(
@@ -402,17 +402,17 @@ def _by_ranker(
             f"{name} takes queries, not examples.", "Search by meaning.", code="unsupported"
         )
     for encoder in map(str, parse(name).encoders):
-        opened = service.so_far(workspace, encoder, spec.data)
-        needed = service.needed_job(encoder, spec.data, opened)
+        collection = service.so_far(workspace, encoder, spec.data)
+        needed = service.needed_job(encoder, spec.data, collection)
         if needed is not None and not needed.is_stored(workspace) and not do(needed):
-            return HitsColumn(name, status=_status(workspace, needed, opened))
-    begun = time.perf_counter()
+            return HitsColumn(name, status=_status(workspace, needed, collection))
+    start = time.perf_counter()
     lists, notes = service.rank(workspace, name, spec.data, spec.queries, limits)
     hits = _with_labels(lists, service.labels(workspace, spec.data))
     none = Nothing("None.", "No sentence shares a word with the query.")
     if spec.least is not None:
         notes = (*notes, "It gives no cosine: the minimum is ignored.")
-    seconds = time.perf_counter() - begun
+    seconds = time.perf_counter() - start
     return HitsColumn(name, hits, None if any(hits) else none, seconds, " ".join(notes))
 
 

@@ -119,9 +119,9 @@ def build(workspace: Workspace) -> None:
 
     def load(request: gr.Request) -> Answer:
         flickr = gr.update(visible=FLICKR in workspace.catalog.names())
-        filled = _fill(workspace, controls.from_address(request), request)
-        named = {controls[name]: value for name, value in filled.items()}
-        return named | dict.fromkeys(examples, flickr)
+        values = _fill(workspace, controls.from_address(request), request)
+        updates = {controls[name]: value for name, value in values.items()}
+        return updates | dict.fromkeys(examples, flickr)
 
     def filter_of(collection: str, only: list[str] | None, chunks: str | None) -> Answer:
         return {
@@ -294,9 +294,9 @@ def _lines(text: str) -> list[str]:
     longest = max(map(len, lines), default=0)
     if len(lines) > MAX_QUERIES or longest > MAX_CHARACTERS:
         most = f"{formats.plural(longest, 'character')}{' or more' * (len(text) >= MAX_TYPED)}"
-        given = f"{len(lines)} queries, the longest of {most}, are"
+        subject = f"{len(lines)} queries, the longest of {most}, are"
         raise UserError(
-            f"{given if len(lines) > 1 else f'A query of {most} is'} too much for one page.",
+            f"{subject if len(lines) > 1 else f'A query of {most} is'} too much for one page.",
             f"Ask at most {MAX_QUERIES} of at most {MAX_CHARACTERS:,} characters, one per line.",
             code="too-large",
         )

@@ -72,7 +72,7 @@ def blocks(workspace: Workspace, spec: SearchSpec) -> list[Block]:
     for name in spec.encoders:
         column, files = _column(workspace, name, spec)
         columns.append(column)
-        folders |= {at: partial(dict, held) for at, held in files.items()}
+        folders |= {at: partial(dict, contents) for at, contents in files.items()}
     lead = "None of these encoders can encode a new sentence here; use Python."
     if any("runs" in column for column in columns):
         lead = "What you write is encoded and compared in your browser."
@@ -181,8 +181,8 @@ def describe(encoder: Encoder) -> Described | None:
             return None
     text = json.dumps(vocabulary, ensure_ascii=False, separators=(",", ":"))
     words, listed = _in_one("encoders/vocabulary", text.encode())
-    rows, held = pack("encoders/words", table)
-    return rows | about | {"words": words}, listed | ranked | held
+    rows, files = pack("encoders/words", table)
+    return rows | about | {"words": words}, listed | ranked | files
 
 
 def pack(name: str, rows: np.ndarray, part: int = WORDS_PART) -> Described:
@@ -205,11 +205,11 @@ def pack(name: str, rows: np.ndarray, part: int = WORDS_PART) -> Described:
         whole, steps = less, smaller
     steps[~rows.any(axis=1)] = np.nan
     blocks = (slice(start, start + many) for start in range(0, len(rows), many))
-    parts, held = _in_parts(
+    parts, files = _in_parts(
         name, (steps[at].astype("<f4").tobytes() + whole[at].tobytes() for at in blocks)
     )
     about = {"dim": rows.shape[1], "rows": many, "parts": parts}
-    return about | ({"mean": mean.tolist()} if centred else {}), held
+    return about | ({"mean": mean.tolist()} if centred else {}), files
 
 
 def quantise(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -241,8 +241,8 @@ def _in_parts(name: str, parts: Iterable[bytes]) -> Described:
 
 def _in_one(name: str, data: bytes) -> tuple[str, Folders]:
     """Put data into one file; return its address, and the file."""
-    parts, held = _in_parts(name, [data])
-    return f"{parts['at']}-0", held
+    parts, files = _in_parts(name, [data])
+    return f"{parts['at']}-0", files
 
 
 PUBLISHED = Static(SEARCH, views, blocks=blocks, asked=(("q", QUERY),))

@@ -211,9 +211,9 @@ class Exact:
 
     def _blocks(self) -> Iterator[tuple[np.ndarray, list[str]]]:
         """Positions and texts of sentences whose vectors are lacking."""
-        lacking = np.flatnonzero(~self._there)
-        for start in range(0, len(lacking), vectors.BLOCK):
-            block = lacking[start : start + vectors.BLOCK]
+        missing = np.flatnonzero(~self._there)
+        for start in range(0, len(missing), vectors.BLOCK):
+            block = missing[start : start + vectors.BLOCK]
             yield block, [self._sentences[i] for i in block.tolist()]
 
     def _take(self, positions: np.ndarray, rows: np.ndarray) -> None:
@@ -245,27 +245,29 @@ def so_far(workspace: Workspace, spec: str, collection: str) -> Searchable:
 
     With an encoder that has a fitted step, nothing can be found until all is encoded.
     """
-    opened = _open(workspace, spec, collection)
-    if not isinstance(opened.index, Exact) or opened.needs_index:
-        return opened
-    if vectors.is_fitted(opened.encoder):
-        waiting = vectors.missing(workspace, spec, collection) if opened.index.lacking else 0
-        return replace(opened, lacking=waiting)
-    opened.index.refresh()
-    return replace(opened, lacking=opened.index.lacking)
+    searchable = _open(workspace, spec, collection)
+    if not isinstance(searchable.index, Exact) or searchable.needs_index:
+        return searchable
+    if vectors.is_fitted(searchable.encoder):
+        waiting = vectors.missing(workspace, spec, collection) if searchable.index.lacking else 0
+        return replace(searchable, lacking=waiting)
+    searchable.index.refresh()
+    return replace(searchable, lacking=searchable.index.lacking)
 
 
 def open_collection(
     workspace: Workspace, spec: str, collection: str, progress: Progress | None = None
 ) -> Searchable:
     """Open a whole collection: with its index if it has one, else exact, encoding the rest."""
-    opened = _open(workspace, spec, collection)
-    if opened.needs_index and progress is not None:  # a command waits; a page queues a run instead
+    searchable = _open(workspace, spec, collection)
+    if (
+        searchable.needs_index and progress is not None
+    ):  # a command waits; a page queues a run instead
         make_index(workspace, spec, collection, progress)
-        opened = _open(workspace, spec, collection)
-    if isinstance(opened.index, Exact):
-        opened.index.complete(progress)
-    return replace(opened, lacking=0)
+        searchable = _open(workspace, spec, collection)
+    if isinstance(searchable.index, Exact):
+        searchable.index.complete(progress)
+    return replace(searchable, lacking=0)
 
 
 def rank(
@@ -351,8 +353,8 @@ class _Encoded:
 
     def __getitem__(self, rows: Any) -> np.ndarray:
         places = range(len(self))[rows] if isinstance(rows, slice) else rows.tolist()
-        chosen = [self._sentences[i] for i in places]
-        return finite(self._encoder.encode(chosen), chosen)
+        texts = [self._sentences[i] for i in places]
+        return finite(self._encoder.encode(texts), texts)
 
 
 # Runs that prepare a collection ----------------------------------------------------------
@@ -435,8 +437,8 @@ def needed_job(
 
 def why_incomplete(workspace: Workspace, encoder: str, collection: str) -> str:
     """Why a collection cannot be searched completely yet, in words; empty if it can."""
-    opened = so_far(workspace, encoder, collection)
-    return undone(opened, collection) if needed_job(encoder, collection, opened) else ""
+    searchable = so_far(workspace, encoder, collection)
+    return undone(searchable, collection) if needed_job(encoder, collection, searchable) else ""
 
 
 def undone(opened: Searchable, collection: str) -> str:
@@ -470,8 +472,8 @@ def count_search(workspace: Workspace, encoder: str, dataset: str) -> None:
     """Count a search of a large collection, and queue its index at `OFTEN`; ignores visitors."""
     if isinstance(parse_ranker(encoder), RankerSpec):
         return
-    opened = so_far(workspace, encoder, dataset)
-    if workspace.read_only or opened.built or not opened.is_large:
+    searchable = so_far(workspace, encoder, dataset)
+    if workspace.read_only or searchable.built or not searchable.is_large:
         return
     key = (workspace.store.folder, encoder, dataset)
     _searches[key] += 1
@@ -568,12 +570,14 @@ def properties(workspace: Workspace, collection: str) -> dict[str, dict[str, np.
 
 def filters_of(workspace: Workspace, collection: str, most: int = 500) -> list[str]:
     """Filters such as `label: sport`; the `most` commonest if there are more."""
-    held = {
+    counts = {
         f"{name}: {value}": len(ids)
         for name, values in properties(workspace, collection).items()
         for value, ids in values.items()
     }
-    return list(held) if len(held) <= most else sorted(held, key=lambda one: -held[one])[:most]
+    return (
+        list(counts) if len(counts) <= most else sorted(counts, key=lambda one: -counts[one])[:most]
+    )
 
 
 def among(workspace: Workspace, collection: str, only: Sequence[str]) -> np.ndarray | None:
@@ -581,19 +585,19 @@ def among(workspace: Workspace, collection: str, only: Sequence[str]) -> np.ndar
 
     Values of one property are alternatives; different properties must all match.
     """
-    held = properties(workspace, collection) if only else {}
-    wanted: dict[str, set[int]] = {}
+    ids_of = properties(workspace, collection) if only else {}
+    positions: dict[str, set[int]] = {}
     for text in only:
         name, _, value = text.partition(":")
-        ids = held.get(name, {}).get(value.removeprefix(" "))
+        ids = ids_of.get(name, {}).get(value.removeprefix(" "))
         if ids is None:
             raise UserError(
                 f"No sentence of {collection} has {text[:80]!r}.",
                 f"Available: {'; '.join(filters_of(workspace, collection)[:10]) or 'no filter'}.",
                 code="unknown",
             )
-        wanted[name] = wanted.get(name, set()) | set(ids.tolist())
-    return np.array(sorted(set.intersection(*wanted.values())), np.int64) if wanted else None
+        positions[name] = positions.get(name, set()) | set(ids.tolist())
+    return np.array(sorted(set.intersection(*positions.values())), np.int64) if positions else None
 
 
 _labels: Recent[tuple[str, str], Mapping[int, str]] = Recent(4)
@@ -609,9 +613,9 @@ def labels(workspace: Workspace, collection: str) -> Mapping[int, str]:
         data = workspace.catalog.load(collection)
         if isinstance(data, Retrieval):
             return _places(data, workspace.catalog.sentences(collection, queries=False)[0])
-        held = properties(workspace, collection).get("label", {})
+        ids_of = properties(workspace, collection).get("label", {})
         every: dict[int, str] = {}
-        for value, ids in held.items() if len(held) <= MAX_LABELS else ():
+        for value, ids in ids_of.items() if len(ids_of) <= MAX_LABELS else ():
             for position in ids.tolist():
                 every[position] = f"{every[position]}, {value}" if position in every else value
         return every

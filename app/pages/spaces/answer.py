@@ -149,15 +149,15 @@ class Spaces(Answer, Pair):
         # Both open on the same region, which contains the points of both.
         whole = {"x": x, "y": y, "size": float((high - low).max()) or 1.0}
         k = min(NEIGHBOURS, len(self.first.points) - 1)
-        held: dict[str, Any] = {}
+        files: dict[str, Any] = {}
         for side in sides:
-            held |= folders(side, k, partial(maps.nearest, self.workspace, side))
-        shown = {
+            files |= folders(side, k, partial(maps.nearest, self.workspace, side))
+        views = {
             "sides": [value(side, k, linked=GROUP, whole=whole) for side in sides],
             "notes": [_projection(side) for side in sides],
             "ends": [side.info["encoder"] for side in sides],
         }
-        return Component("map/pair", shown, PROPS, held)
+        return Component("map/pair", views, PROPS, files)
 
     def _changes(self) -> Component:
         """The list of sentences with both lists of neighbours, which `js/changes.js` draws."""
@@ -188,12 +188,16 @@ class Spaces(Answer, Pair):
 def answer(workspace: Workspace, spec: SpacesSpec, do: Do) -> Iterator[Any]:
     """Read the pair, or have it computed; until then, principal components or what to do."""
     spec.validate(workspace)
-    made = spec.stored(workspace)
-    if made is None and do(spec):
-        made = spec.make(workspace)
-    if made is None:
-        made = yield from preview(workspace, spec, spec.encoders, "Compare")
-    yield made if isinstance(made, Unmade) else Spaces(**vars(made), workspace=workspace, spec=spec)
+    result = spec.stored(workspace)
+    if result is None and do(spec):
+        result = spec.make(workspace)
+    if result is None:
+        result = yield from preview(workspace, spec, spec.encoders, "Compare")
+    yield (
+        result
+        if isinstance(result, Unmade)
+        else Spaces(**vars(result), workspace=workspace, spec=spec)
+    )
 
 
 SPACES = Question(

@@ -211,11 +211,11 @@ class SpacesSpec(Spec, Job):
             values = {column.key: side.values[column.key] for column in own}
             arrays = {"points": side.points, **values, **facts.arrays}
             workspace.store.derived.put(key, maps.KIND, info, arrays)
-        if (made := self.stored(workspace)) is None:
+        if (result := self.stored(workspace)) is None:
             raise UserError(
                 "The collection changed during the comparison.", "Compare again.", code="stale"
             )
-        return made
+        return result
 
 
 def _onto(second: StoredMap, first: StoredMap) -> StoredMap:

@@ -62,8 +62,8 @@ def build(workspace: Workspace) -> None:
 
 def _fill(workspace: Workspace, values: Values, request: gr.Request) -> dict[str, Any]:
     """The values of the controls from the address."""
-    chosen = choices.from_address(workspace, request)[:2]
-    offered = dict.fromkeys([*chosen, *choices.names(workspace)])
+    names = choices.from_address(workspace, request)[:2]
+    offered = dict.fromkeys([*names, *choices.names(workspace)])
     first, second, *_ = [*offered, None, None]
     return dict(fill(workspace, SpacesSpec, values, request)) | {
         "first": gr.update(choices=[*offered], value=first),
@@ -111,12 +111,12 @@ def _views(published: Published) -> Iterator[tuple[str, SpacesSpec]]:
         with suppress(UserError):
             if spec.is_stored(small):
                 specs.append(spec)
-    made = {(frozenset(spec.encoders), spec.data) for spec in specs}
+    pairs = {(frozenset(spec.encoders), spec.data) for spec in specs}
     first = next(iter(published.with_vectors), None)
     for data in published.data.values():
         for pair in combinations(published.with_vectors, 2):
             with suppress(UserError):
-                new = pair[0] == first and (frozenset(pair), data) not in made
+                new = pair[0] == first and (frozenset(pair), data) not in pairs
                 if new and all(maps.drawn_at_once(small, name, data) for name in pair):
                     specs.append(SpacesSpec(pair, data, method="pca"))
     for spec in specs:

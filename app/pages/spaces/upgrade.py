@@ -189,8 +189,8 @@ class Upgrade(Answer):
 
     def npz(self, file: Path) -> None:
         """Write the map."""
-        held: dict[str, Any] = {"old": self.spec.old, "new": self.spec.new, **self.bridge}
-        np.savez(file, **held)
+        arrays: dict[str, Any] = {"old": self.spec.old, "new": self.spec.new, **self.bridge}
+        np.savez(file, **arrays)
 
     formats: ClassVar[Any] = {".npz": npz}
 
@@ -238,9 +238,9 @@ def answer(workspace: Workspace, spec: UpgradeSpec, do: Do) -> Iterator[Upgrade]
     """Yield what is stored or ships, or is measured now."""
     if not spec.is_stored(workspace) and do(spec):
         measure(workspace, spec)
-    asked = key(workspace, spec)
-    own = workspace.store.derived.get(asked)
-    row = own or workspace.shipped.store.derived.get(asked)
+    cache_key = key(workspace, spec)
+    own = workspace.store.derived.get(cache_key)
+    row = own or workspace.shipped.store.derived.get(cache_key)
     yield Upgrade(spec, row["info"], arrays(row), own is None) if row else Upgrade(spec, {})
 
 
@@ -302,8 +302,8 @@ def measure(workspace: Workspace, spec: UpgradeSpec) -> None:
         "seconds": seconds * texts,
         "bytes": 4 * dim * texts,
     }
-    held = {"matrix": fitted[0].matrix, "shift": fitted[0].shift}
-    workspace.store.derived.put(key(workspace, spec), KIND, info, held)
+    arrays = {"matrix": fitted[0].matrix, "shift": fitted[0].shift}
+    workspace.store.derived.put(key(workspace, spec), KIND, info, arrays)
 
 
 def encodes(workspace: Workspace, encoder: str, data: str) -> Callable[..., np.ndarray]:
@@ -326,8 +326,8 @@ def qualities(
     bridges = fit(documents["new"][some], documents["old"][some])
     taken = {task.documents[i] for i in some.tolist()}
     free = [i for i, text in enumerate(task.queries) if text not in taken]
-    asked = np.sort(rng.permutation(free)[:MAX_QUERIES]).tolist()
-    texts = [task.queries[i] for i in asked]
+    picked = np.sort(rng.permutation(free)[:MAX_QUERIES]).tolist()
+    texts = [task.queries[i] for i in picked]
     queries = {"old": old(texts, queries=True), "new": new(texts, queries=True)}
     place = {text: i for i, text in enumerate(task.documents)}
     own = np.array([place.get(text, -1) for text in texts])
@@ -336,14 +336,14 @@ def qualities(
         **{one.name: _nearest(one(queries["new"]), documents["old"], own) for one in bridges},
         "re-encode": _nearest(queries["new"], documents["new"], own),
     }
-    relevant = task.relevant and [task.relevant[i] for i in asked]
+    relevant = task.relevant and [task.relevant[i] for i in picked]
     if relevant is None:
         relevant = [set(row) for row in lists["re-encode"]]
     shares = {
         name: np.array(
             [
-                len(wanted.intersection(row)) / min(K, len(wanted))
-                for row, wanted in zip(rows, relevant, strict=True)
+                len(answers.intersection(row)) / min(K, len(answers))
+                for row, answers in zip(rows, relevant, strict=True)
             ]
         )
         for name, rows in lists.items()
@@ -372,9 +372,9 @@ def search_of(data: Dataset) -> Search:
             for of_split in data.judgements.values()
             for query, grades in of_split.items()
         }
-        asked = [query for query, some in judged.items() if some]
-        texts = [data.queries[query] for query in asked]
-        return Search(texts, [*data.documents.values()], [judged[query] for query in asked])
+        queries = [query for query, some in judged.items() if some]
+        texts = [data.queries[query] for query in queries]
+        return Search(texts, [*data.documents.values()], [judged[query] for query in queries])
     documents = list(dict.fromkeys(data.sentences))
     place = {text: i for i, text in enumerate(documents)}
     if isinstance(data, LabelledPairs | ScoredPairs):
@@ -389,8 +389,8 @@ def search_of(data: Dataset) -> Search:
     groups: dict[str, set[int]] = {}
     for text, label in labels.items():
         groups.setdefault(label, set()).add(place[text])
-    asked = [text for text in documents if len(groups[labels[text]]) > 1]
-    return Search(asked, documents, [groups[labels[text]] - {place[text]} for text in asked])
+    queries = [text for text in documents if len(groups[labels[text]]) > 1]
+    return Search(queries, documents, [groups[labels[text]] - {place[text]} for text in queries])
 
 
 def _row(name: str, values: np.ndarray, keep: np.ndarray, chosen: str) -> dict[str, Any]:

@@ -363,11 +363,13 @@ def _report_interruption(
         say(f"Run {run_id} continues. Follow it: theodolite jobs wait {run_id}")
         return
     steps = [newest_step(spec.working_folder) for spec in specs]
-    kept = max((one for one in steps if one is not None), default=None)
-    step = max(step, kept or 0)  # one that goes on may not have come to its first event
+    saved_step = max((one for one in steps if one is not None), default=None)
+    step = max(step, saved_step or 0)  # one that goes on may not have come to its first event
     if as_json:
-        emit_json({"kind": "interrupted", "step": step, "checkpoint": kept, "run": run_id})
-    checkpoint = jobs.AGAIN if kept is None else f"Kept: the checkpoint of update {kept:,}."
+        emit_json({"kind": "interrupted", "step": step, "checkpoint": saved_step, "run": run_id})
+    checkpoint = (
+        jobs.AGAIN if saved_step is None else f"Kept: the checkpoint of update {saved_step:,}."
+    )
     vectors = " All encoded vectors are kept." if isinstance(specs[0], DecoderSpec) else ""
     say(f"Interrupted after update {step:,}. {checkpoint}{vectors}")
     say(f"Continue here: {shlex.join(['theodolite', *sys.argv[1:]])}")
@@ -387,7 +389,7 @@ def describe(event: object) -> str:
                 f"{event.parameters:,} parameters, {event.precision} on {event.device}."
             )
         case events.Evaluated(score=None):
-            samples = (f"\n    {given}\n    -> {decoded}" for given, decoded in event.samples[:2])
+            samples = (f"\n    {text}\n    -> {decoded}" for text, decoded in event.samples[:2])
             loss = f"loss {event.loss:.3f} on held-out sentences"
             return f"update {event.step:,}: {loss}{''.join(samples)}"
         case events.Evaluated():
@@ -402,14 +404,14 @@ def describe(event: object) -> str:
         case events.Finished():
             figures = {"dev": event.best_score, "loss on held-out sentences": event.best_loss}
             facts = [f"{name} {x:.4g}" for name, x in figures.items() if x is not None]
-            said = events.headline(event.best_score, event.base_score)
+            verdict = events.headline(event.best_score, event.base_score)
             scores = f" ({', '.join(facts)})" if facts else ""
             use = f"Use it anywhere as {event.encoder}"
             if event.best_loss is not None:
                 encoder = shlex.quote(event.encoder)
                 use = f"Try it: theodolite decode 'A sentence.' --encoder {encoder}"
             return (
-                f"{said}{said and ' '}{WHY[event.why]} Update {event.best_step:,} of "
+                f"{verdict}{verdict and ' '}{WHY[event.why]} Update {event.best_step:,} of "
                 f"{event.step:,} was kept{scores}, after {formats.duration(event.seconds)}. {use}"
             )
     return ""

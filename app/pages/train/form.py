@@ -105,16 +105,16 @@ class Form(ABC):
 
     def spec(self, values: Values) -> Any:
         """The spec that the values describe; settings that do not apply keep their default."""
-        given: dict[str, Any] = {"out": ""}
+        fields: dict[str, Any] = {"out": ""}
         for control in self.own:
             value = values[control.name]
-            given[control.name] = value.strip() if isinstance(value, str) else value
-            if not given[control.name]:
+            fields[control.name] = value.strip() if isinstance(value, str) else value
+            if not fields[control.name]:
                 raise UserError(f"{control.label}: nothing chosen.", "Choose one.", code="missing")
         for one in self.settings:
             if self._spec.applies(one, values):
-                given[one.name] = one.read(str(values[one.name]))
-        return self._spec.from_dict(given)
+                fields[one.name] = one.read(str(values[one.name]))
+        return self._spec.from_dict(fields)
 
     def command(self, spec: Any) -> list[str]:
         """The words of the command that trains the same."""
@@ -210,12 +210,12 @@ class Form(ABC):
         """Attach the events; a started run is followed on *Trainings*."""
         controls, preset = self.controls, self.controls["preset"]
         boxes = [*controls.values(), *self._folds.values()]
-        seen = [preset, self._about, self._command, self._plan]
-        on_load(self._load, [*boxes, *seen[1:]], self.notice)
+        outputs = [preset, self._about, self._command, self._plan]
+        on_load(self._load, [*boxes, *outputs[1:]], self.notice)
         on(preset.input, self._pick, controls, boxes, self.notice, **ALWAYS_LAST)
         # `change`, not `input`: a text that is pasted or filled in counts as well.
         typed = [box.change for box in controls.values() if box is not preset]
-        self.reviewed = on(typed, self._review, controls, seen, self.notice, **ONE_AT_A_TIME)
+        self.reviewed = on(typed, self._review, controls, outputs, self.notice, **ONE_AT_A_TIME)
         on(self.reviewed.then, self.reshape, controls, boxes, self.notice, **ALWAYS_LAST)
         if not self.workspace.read_only:
             read = self.reviewed.then
@@ -239,12 +239,14 @@ class Form(ABC):
 
     def _shape(self, values: Values, updates: dict[str, dict[str, Any]]) -> dict[Any, Any]:
         """The updates, with which settings and folds are shown."""
-        shown = {one.name: self._spec.applies(one, values) for one in self.settings}
-        for name, is_shown in shown.items():
+        visible = {one.name: self._spec.applies(one, values) for one in self.settings}
+        for name, is_shown in visible.items():
             updates.setdefault(name, {})["visible"] = is_shown
-        full = {one.group for one in self.settings if shown[one.name]}
+        full = {one.group for one in self.settings if visible[one.name]}
         folds = {fold: gr.update(visible=title in full) for title, fold in self._folds.items()}
-        return folds | {self.controls[name]: gr.update(**given) for name, given in updates.items()}
+        return folds | {
+            self.controls[name]: gr.update(**update) for name, update in updates.items()
+        }
 
     def _fill(self, values: dict[str, Any]) -> dict[Any, Any]:
         """Updates of all controls, with what there is to choose from."""
@@ -259,11 +261,13 @@ class Form(ABC):
         """Fill the form from the address: its fields over its preset over the defaults."""
         presets = [*((one.label, one.name) for one in self.presets()), ("My own settings", OWN)]
         values = vars(self.controls.from_address(request))
-        given = {name: value for name, value in values.items() if address.first(request, name)}
+        from_address = {
+            name: value for name, value in values.items() if address.first(request, name)
+        }
         names = [name for _, name in presets]
-        usual = OWN if given else self.usual
+        usual = OWN if from_address else self.usual
         preset = address.choice(request, "preset", names, usual)
-        values = values | self.preset(preset) | given
+        values = values | self.preset(preset) | from_address
         del values["preset"]
         filled = self._fill(values)
         reviewed = self._review(Namespace(**values, preset=preset))
@@ -285,13 +289,13 @@ class Form(ABC):
             return {}  # a control fired before all are filled
         preset = self.preset_of(vars(values))
         about = f'<p class="t-small t-muted">{escape(preset.about)}</p>' if preset else ""
-        seen = {self.controls["preset"]: preset.name if preset else OWN, self._about: about}
+        updates = {self.controls["preset"]: preset.name if preset else OWN, self._about: about}
         try:
             spec = self.spec(vars(values))
         except UserError as error:
             problem = f"<p>{escape(error.message)}</p><p>{escape(error.hint)}</p>"
             problem = f'<div class="t-notice t-bad" role="status">{problem}</div>'
-            return {**seen, self._command: "", self._plan: problem}
+            return {**updates, self._command: "", self._plan: problem}
         takes = self.job_type(spec).takes(self.workspace)
         facts = (self.plan(spec) | {"Takes": takes}).items()
         plan = "".join(f"<dt>{name}</dt><dd>{escape(fact)}</dd>" for name, fact in facts)
@@ -300,14 +304,14 @@ class Form(ABC):
         if command[1] == "train" and not spec.is_alone:
             several = parts.command(on_several_machines(command), SEVERAL)
             html += f"<details><summary>On several machines</summary>{several}</details>"
-        return {**seen, self._command: html, self._plan: f'<dl class="t-facts">{plan}</dl>'}
+        return {**updates, self._command: html, self._plan: f'<dl class="t-facts">{plan}</dl>'}
 
     def _read(self, values: Namespace) -> Answer:
         try:
-            shown = self.examples(vars(values)) if vars(values)["train"] else []
+            blocks = self.examples(vars(values)) if vars(values)["train"] else []
         except UserError as error:
-            shown = [Problem(error)]
-        return {self._examples: web.value(shown)}
+            blocks = [Problem(error)]
+        return {self._examples: web.value(blocks)}
 
     def _start(self, values: Namespace) -> Answer:
         job = self.job_type.of(self.workspace, self.spec(vars(values)))

@@ -291,11 +291,11 @@ class TrainJob(TrainingJob[TrainSpec]):
 
     def register(self, workspace: Workspace, finished: Mapping[str, Any]) -> None:
         """Add the model to the encoders, under its name."""
-        encoder, given = finished["encoder"], workspace.store.encoders
+        encoder, encoders = finished["encoder"], workspace.store.encoders
         refresh(workspace, encoder)
-        if self.spec.name or encoder not in given.labels():
+        if self.spec.name or encoder not in encoders.labels():
             name = self.spec.name or f"{_stem(self.spec)}-{date.today()}"
-            given.label(encoder, name, numbered=True)
+            encoders.label(encoder, name, numbered=True)
 
 
 @dataclass(frozen=True)
@@ -672,6 +672,6 @@ def first_examples(
                 folder=Path(folder),
                 **options,
             )
-            shown = range(min(SHOWN, len(examples)))
-            tables[name] = [examples.columns, *(examples[at] for at in shown)]
+            first = range(min(SHOWN, len(examples)))
+            tables[name] = [examples.columns, *(examples[at] for at in first)]
     return tables

@@ -164,17 +164,17 @@ class EncoderForm(Form):
         """The first examples of each file and data set, under their columns."""
         own = settings(TrainSpec)
         options = {name: own[name].read(str(values[name])) for name in READING}
-        asked = {"train": values["train"], **options}
+        inputs = {"train": values["train"], **options}
         known, blocks = self._shown
-        if known == asked:  # files may be large, and most settings do not matter to them
+        if known == inputs:  # files may be large, and most settings do not matter to them
             return blocks
-        tables_by_name = first_examples(self.workspace, **asked)
+        tables_by_name = first_examples(self.workspace, **inputs)
         tables = [
             Table("examples", columns, [[formats.shorten(c, LONG) for c in row] for row in rows])
             for columns, *rows in tables_by_name.values()
         ]
         blocks = [Fold("First examples", tables)] if tables else []
-        self._shown = asked, blocks
+        self._shown = inputs, blocks
         return blocks
 
     def _start_of(self, spec: TrainSpec) -> str:
@@ -337,18 +337,18 @@ class Mining:
 
     def connect(self, form: EncoderForm) -> None:
         """Attach the events: the form's values say what is mined, and it gets the triplets."""
-        asked = {**form.controls, **self.controls, "run": self.panel.run}
-        on(self.go.click, self._start, asked, [self.panel.run], self.notice, **HIDE_PROGRESS)
+        inputs = {**form.controls, **self.controls, "run": self.panel.run}
+        on(self.go.click, self._start, inputs, [self.panel.run], self.notice, **HIDE_PROGRESS)
 
         def choose(values: Namespace) -> Answer:
             run = self.workspace.store.runs.get(values.run) if values.run else None
             if run is None or run["state"] != "done":
                 return None
-            made = MineSpec.from_spec(run["spec"]).made
-            return _choose(form, values, made, f"{made} is chosen.")
+            data_set = MineSpec.from_spec(run["spec"]).made
+            return _choose(form, values, data_set, f"{data_set} is chosen.")
 
         moved, filled = self.panel.moved.change, [form.controls["train"], form.controls["preset"]]
-        on(moved, choose, asked, filled, form.notice, **HIDE_PROGRESS)
+        on(moved, choose, inputs, filled, form.notice, **HIDE_PROGRESS)
 
     def _start(self, values: Namespace) -> Answer:
         if not values.train:
@@ -384,10 +384,10 @@ def _place_sweep(form: EncoderForm) -> Callable[[Any], None]:
     inputs = {**controls, **form.controls}
 
     def sweep(values: Namespace) -> SweepSpec:
-        given: dict[str, Any] = {one.name: getattr(values, one.name) or None for one in SWEEP}
+        fields: dict[str, Any] = {one.name: getattr(values, one.name) or None for one in SWEEP}
         lines = (values.vary or "").splitlines()
-        given["vary"] = [re.sub(r"\s*([=,:])\s*", r"\1", line.strip()) for line in lines if line]
-        return SweepSpec(**given)
+        fields["vary"] = [re.sub(r"\s*([=,:])\s*", r"\1", line.strip()) for line in lines if line]
+        return SweepSpec(**fields)
 
     def show(values: Namespace) -> Answer:
         if not (values.vary.strip() or values.ablation):

@@ -72,8 +72,8 @@ class Trainings(Answer):
         rows = [row for row, _ in self.courses]
         names = labels_of(rows)
         notes, samples, courses = [], [], []
-        said = headline(rows[0].score, rows[0].base_score) if len(rows) == 1 else ""
-        outcome = [Finding(said, _trust(rows[0], self.courses[0][1]))] if said else []
+        verdict = headline(rows[0].score, rows[0].base_score) if len(rows) == 1 else ""
+        outcome = [Finding(verdict, _trust(rows[0], self.courses[0][1]))] if verdict else []
         for name, (row, curves) in zip(names, self.courses, strict=True):
             notes += [(name, note["step"], note["message"]) for note in curves.notes]
             courses.append((name, None if row.score is row.loss else row.best_step, curves))
@@ -150,9 +150,9 @@ def _settings(rows: Sequence[TrainingRun], names: Sequence[str]) -> list[Block]:
     held_out = "loss on held-out sentences"
     results = ("state", "best dev score", "against its base", held_out, "at step", "error")
     columns = ("training", *differ, *results, "", "", "")
-    seen = [at for at in range(len(columns)) if any(line[at] is not None for line in lines)]
-    heads, shown = [columns[at] for at in seen], [[line[at] for at in seen] for line in lines]
-    table = Table("settings", heads, shown, decimals={"best dev score": 2})
+    filled = [at for at in range(len(columns)) if any(line[at] is not None for line in lines)]
+    heads, body = [columns[at] for at in filled], [[line[at] for at in filled] for line in lines]
+    table = Table("settings", heads, body, decimals={"best dev score": 2})
     return [Text("Where they differ", same), table]
 
 
@@ -266,7 +266,7 @@ def charts(courses: Sequence[tuple[str, int | None, Curves]]) -> list[Block]:
     blocks: list[Block] = []
     for quantity in QUANTITIES:
         lines = []
-        for place, (name, kept, curves) in enumerate(courses):
+        for place, (name, best, curves) in enumerate(courses):
             events = [
                 event
                 for event in curves.kinds()[quantity.kind]
@@ -275,11 +275,11 @@ def charts(courses: Sequence[tuple[str, int | None, Curves]]) -> list[Block]:
             if events:
                 steps, values = ([e[name] for e in events] for name in ("step", quantity.field))
                 across = [event[quantity.across] for event in events] if quantity.across else ()
-                star = kept if quantity.kind == "looked" else None
+                star = best if quantity.kind == "looked" else None
                 low, high, base, improved = [], [], None, True
                 if quantity.kind == "looked":
                     scores = {event["step"]: event.get("score") for event in events}
-                    base, improved = scores.get(0), is_improved(scores.get(kept), scores.get(0))
+                    base, improved = scores.get(0), is_improved(scores.get(best), scores.get(0))
                 if quantity.field == "score" and all(event.get("low") for event in events):
                     low, high = ([event[name] for event in events] for name in ("low", "high"))
                 own = (low, high, base if quantity.field == "score" else None, improved)
@@ -349,12 +349,12 @@ def _bases(lines: Sequence[Line]) -> list[Trace]:
 
 def _traces(line: Line) -> list[Trace]:
     """A line within its interval, and the mark of the weights that were kept."""
-    look, n, kept = style(line.place), len(line.steps), line.kept
+    look, n, best = style(line.place), len(line.steps), line.kept
     extra = f"<extra>{plain(line.name)}</extra>"
     if line.across:
         xs, ys = line.across, line.values
         words = "uniformity %{x:.3f}, alignment %{y:.3f}"
-        shown: dict[str, Any] = {
+        options: dict[str, Any] = {
             "customdata": list(line.steps),
             "mode": "lines+markers",
             "marker": {
@@ -369,9 +369,9 @@ def _traces(line: Line) -> list[Trace]:
         words = "%{y:.4g}"
         mode = "lines" if len(xs) > 40 else "lines+markers"
         hover = f"step %{{x:,}}: {words}{extra}"
-        shown = {"mode": mode, "marker": {"size": 5}, "hovertemplate": hover}
+        options = {"mode": mode, "marker": {"size": 5}, "hovertemplate": hover}
     shared = {"legendgroup": str(line.place), "name": plain(formats.shorten(line.name, _LABEL))}
-    traces = [scatter(x=list(xs), y=list(ys), line=look | {"width": 2}, **shown, **shared)]
+    traces = [scatter(x=list(xs), y=list(ys), line=look | {"width": 2}, **options, **shared)]
     if line.low:
         band = {"mode": "lines", "line": {"width": 0}, "hoverinfo": "skip", "showlegend": False}
         band |= {"fill": "toself", "fillcolor": clear_colour(look["color"], 0.12)}
@@ -379,8 +379,8 @@ def _traces(line: Line) -> list[Trace]:
         traces.insert(
             0, scatter(x=[*line.steps, *reversed(line.steps)], y=around, **band, **shared)
         )
-    if kept is not None and kept in line.steps:
-        at = list(line.steps).index(kept)
+    if best is not None and best in line.steps:
+        at = list(line.steps).index(best)
         star = {
             "mode": "markers",
             "marker": {
@@ -392,7 +392,7 @@ def _traces(line: Line) -> list[Trace]:
             "cliponaxis": False,
             "hovertemplate": f"kept: {words}{extra}",
         }
-        x = line.across[at] if line.across else kept
+        x = line.across[at] if line.across else best
         traces.append(scatter(x=[x], y=[line.values[at]], **shared, **star))
     return traces
 

@@ -65,11 +65,11 @@ def build(workspace: Workspace) -> None:
             visible=not workspace.read_only,
         )
     notice = parts.notice()
-    chosen = gr.Textbox(visible="hidden", label="Chosen", elem_id="chosen")
+    selection = gr.Textbox(visible="hidden", label="Chosen", elem_id="chosen")
     seen = gr.State([])
     listing = actions(elem_id="runs")
     curves = web.answer(charts=True, elem_id="curves", elem_classes=["t-answer"])
-    every = [chosen, listing, curves, seen]
+    every = [selection, listing, curves, seen]
 
     def draw(rows: list[TrainingRun], given: Iterable[str]) -> dict[Any, Any]:
         keys = [key for row in rows for key in (row.run, row.key) if key in given]
@@ -79,12 +79,12 @@ def build(workspace: Workspace) -> None:
             [row.key, row.state, row.stopping, row.step, row.score, row.encoder, row.error]
             for row in rows
         ]
-        shown = [row.key for row, _ in courses]
+        run_keys = [row.key for row, _ in courses]
         return {
-            chosen: ",".join(keys),
-            listing: _list(workspace, rows, shown, keys) if rows else _example_note(workspace),
+            selection: ",".join(keys),
+            listing: _list(workspace, rows, run_keys, keys) if rows else _example_note(workspace),
             curves: web.value(Trainings(courses).blocks()),
-            seen: [marks, shown, [lines.cursor for _, lines in courses]],
+            seen: [marks, run_keys, [lines.cursor for _, lines in courses]],
         }
 
     def load(request: gr.Request) -> Answer:
@@ -102,32 +102,32 @@ def build(workspace: Workspace) -> None:
             return None
         # Another training may have been chosen meanwhile; curves that have not grown stay.
         same = [curves] if changed[seen][1:] == known[1:] else []
-        return {box: changed[box] for box in every if box not in (chosen, *same)}
+        return {box: changed[box] for box in every if box not in (selection, *same)}
 
     def act(given: str, event: PageEvent) -> Answer:
         """Answer a button of the list."""
-        keys, told = given.split(","), ""
+        keys, message = given.split(","), ""
         if event.act == "toggle":
             keys = _toggled(keys, event.id)
         else:
-            told = parts.say(jobs.act(workspace, event.act, event.id))
-        return {**draw(service.table(workspace, LISTED), keys), notice: told}
+            message = parts.say(jobs.act(workspace, event.act, event.id))
+        return {**draw(service.table(workspace, LISTED), keys), notice: message}
 
     def report(given: str) -> Any:
         keys = [key for key in given.split(",") if key]
         return of_answer(TRAINING, TrainingsSpec(keys), Trainings(_courses(workspace, keys)))
 
-    report_button([chosen], notice, report)
+    report_button([selection], notice, report)
     loaded = on_load(load, every, notice)
-    poll(POLL_SECONDS, loaded, refresh, [chosen, seen], [listing, curves, seen])
-    on(listing.act, act, [chosen], every, notice, **HIDE_PROGRESS)
-    address.keep({"run": chosen})
+    poll(POLL_SECONDS, loaded, refresh, [selection, seen], [listing, curves, seen])
+    on(listing.act, act, [selection], every, notice, **HIDE_PROGRESS)
+    address.keep({"run": selection})
 
 
 def _courses(workspace: Workspace, keys: Sequence[str]) -> list[Course]:
     """The trainings with these keys; that which ships, where nothing was trained yet."""
-    learned = None if keys or service.table(workspace, 1) else service.example(workspace)
-    return [learned] if learned else service.courses_of(workspace, keys)
+    example = None if keys or service.table(workspace, 1) else service.example(workspace)
+    return [example] if example else service.courses_of(workspace, keys)
 
 
 # The list -----------------------------------------------------------------------------------
@@ -135,8 +135,8 @@ def _courses(workspace: Workspace, keys: Sequence[str]) -> list[Course]:
 
 def _example_note(workspace: Workspace) -> str:
     """In place of the list: a note that the curves are of an example that ships."""
-    learned = service.example(workspace)
-    if learned is None:
+    example = service.example(workspace)
+    if example is None:
         return parts.empty(
             "No trainings yet",
             "Trainings appear here as soon as they are queued, with live curves.",
@@ -145,7 +145,7 @@ def _example_note(workspace: Workspace) -> str:
     return (
         '<div class="t-notice"><p><strong>Nothing was trained here yet.</strong> The curves are '
         "those of a real training that ships as an example.</p>"
-        f"<p>{escape(learned[0].label)}: {escape(summary(learned[0]))}.</p></div>"
+        f"<p>{escape(example[0].label)}: {escape(summary(example[0]))}.</p></div>"
     )
 
 
@@ -170,8 +170,8 @@ def _list(
     for run_id, group in groupby(rows, key=lambda row: row.run):
         run, mine = workspace.store.runs.get(run_id), list(group)
         verbs, row, below = views.buttons(workspace, run), mine[0], ""
-        opened, about = any(one.key in shown for one in mine), views.about(run)
-        what = f"{run['title']}, {run['state']}: {'hide' if opened else 'show'} its curves"
+        is_open, about = any(one.key in shown for one in mine), views.about(run)
+        what = f"{run['title']}, {run['state']}: {'hide' if is_open else 'show'} its curves"
         then = ("run", ",".join(_toggled(keys, run_id)))
         name = button(run["title"], "toggle", run_id, about=what, param=then, kind="link")
         if row.key == run_id:
@@ -182,7 +182,7 @@ def _list(
                 for one in uses(row)
             )
             below = f'<p class="t-small">{escape(unusual(row))}</p><p class="t-opens">{links}</p>'
-            if opened:
+            if is_open:
                 name = f"{_key(shown.index(row.key))}{name}"
             if row.state not in LIVE and not workspace.read_only:
                 again = address.link("train-decoder" if row.is_decoder else "train", **_query(row))
@@ -190,7 +190,7 @@ def _list(
                     f'<a class="t-button t-small-button" href="{escape(again)}" aria-label='
                     f'"{escape(f"Train again with the settings of {row.label}")}">Train again</a>'
                 )
-        items.append(views.item(run, name, about, verbs, below=below, opened=opened))
+        items.append(views.item(run, name, about, verbs, below=below, opened=is_open))
     return views.run_list(items, "Trainings, newest first", "t-training")
 
 
@@ -206,12 +206,12 @@ def _key(place: int) -> str:
 def _query(row: TrainingRun) -> dict[str, Any]:
     """Query of the form's address with a run's settings."""
     usual = _defaults(row)
-    given: dict[str, Any] = {
+    fields: dict[str, Any] = {
         name: value if isinstance(value, list) else written(value)
         for name, value in row.settings.items()
         if name == "dev" or usual.get(name, ()) != value
     }
-    return {"preset": "own", **given}
+    return {"preset": "own", **fields}
 
 
 def summary(row: TrainingRun) -> str:

@@ -145,13 +145,13 @@ def rows_of(workspace: Workspace, run: RunRow) -> list[TrainingRun]:
     if run["kind"] != "sweep":
         return [_row(workspace, run, run["id"], spec, run["title"], run["state"], run)]
     units = {unit["position"]: unit for unit in workspace.store.runs.units(run["id"])}
-    begun = at_work(list(units.values()))
+    running = at_work(list(units.values()))
     rows = []
     for position, child in enumerate(spec["children"]):
         unit: Mapping[str, Any] = units.get(position) or {"state": "waiting", "error": None}
         state = unit["state"]
         if state == "waiting":
-            waiting = run["state"] == "running" and position not in begun
+            waiting = run["state"] == "running" and position not in running
             state = "queued" if waiting else run["state"]
         key = f"{run['id']}:{position}"
         rows.append(_row(workspace, run, key, child["spec"], child["label"], state, unit))
@@ -168,7 +168,7 @@ def _row(
     failure: Mapping[str, Any],
 ) -> TrainingRun:
     last, at = workspace.store.events.last, int(key.partition(":")[2] or 0)
-    over, begun = last(run["id"], "finished", at), last(run["id"], "started", at) or {}
+    over, started = last(run["id"], "finished", at), last(run["id"], "started", at) or {}
     best = over
     if best is None:
         look = last(run["id"], "looked", at, having="best") or {}
@@ -179,7 +179,7 @@ def _row(
             "best_step": look.get("step"),
             "base_score": first.get("score") if first["step"] == 0 else None,
         }
-    latest = over or last(run["id"], "stepped", at) or begun
+    latest = over or last(run["id"], "stepped", at) or started
     trained = spec if run["kind"] not in ENCODERS else over or {}
     return TrainingRun(
         key=key,
@@ -196,7 +196,7 @@ def _row(
         loss=best.get("best_loss"),
         best_step=best["best_step"],
         step=latest.get("step"),
-        steps=begun.get("steps"),
+        steps=started.get("steps"),
         seconds=latest.get("seconds"),
         why=(over or {}).get("why"),
         error=failure["error"],

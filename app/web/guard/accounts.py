@@ -114,11 +114,11 @@ def password(
     theodolite password ada >> logins
     """
     if sys.stdin.isatty():
-        given = typer.prompt("Password", hide_input=True, confirmation_prompt=True, err=True)
+        text = typer.prompt("Password", hide_input=True, confirmation_prompt=True, err=True)
     else:
-        given = sys.stdin.readline().rstrip("\r\n")
-    made = line(name, given)
+        text = sys.stdin.readline().rstrip("\r\n")
+    entry = line(name, text)
     if as_json:
-        terminal.emit_json({"name": name, "hash": made.partition(":")[2]})
+        terminal.emit_json({"name": name, "hash": entry.partition(":")[2]})
     else:
-        terminal.line(made)
+        terminal.line(entry)

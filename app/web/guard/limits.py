@@ -170,7 +170,7 @@ class Visitors:
         return end
 
     def _measure(self, payload: Any) -> None:
-        waiting, seen = [payload], 0
+        waiting, nodes = [payload], 0
         while waiting:
             value = waiting.pop()
             if isinstance(value, str) and len(value) > self.limits.text:
@@ -184,8 +184,8 @@ class Visitors:
                 if isinstance(value, list)
                 else []
             )
-            seen += len(parts)
-            if seen > self.limits.items:
+            nodes += len(parts)
+            if nodes > self.limits.items:
                 raise Refused(413, f"At most {self.limits.items:,} values are allowed here.")
             waiting += parts
 
@@ -219,16 +219,16 @@ async def bound_body(
         return receive
     path = path_of(request)
     most = visitors.limits.body if visitors else _most(path)
-    given, seen = request.headers.get("content-length", ""), 0
+    length, received = request.headers.get("content-length", ""), 0
     large = Refused(413, f"A request has at most {most:,} bytes here: send less.")
-    if given.isdecimal() and int(given) > most:
+    if length.isdecimal() and int(length) > most:
         raise large
 
     async def counted() -> Message:
-        nonlocal seen
+        nonlocal received
         message = await receive()
-        seen += len(message.get("body", b""))
-        if seen > most:
+        received += len(message.get("body", b""))
+        if received > most:
             raise large
         return message
 

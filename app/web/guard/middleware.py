@@ -142,15 +142,15 @@ class Guard:
         self, headers: Collection[tuple[bytes, bytes]], scheme: str
     ) -> list[tuple[bytes, bytes]]:
         """The headers of a response, without CORS and with the security policy."""
-        kept = []
+        others = []
         for name, value in headers:
             if name.lower() == b"set-cookie":
                 value = _cookie(value, scheme)
             elif name.lower() == b"location" and value.startswith(b"/"):
                 value = self._root_path.encode() + value  # Gradio's lacks the proxy's prefix
             if not name.lower().startswith(b"access-control-"):
-                kept.append((name, value))
-        return [*kept, *policy.headers(self._frame_ancestors)]
+                others.append((name, value))
+        return [*others, *policy.headers(self._frame_ancestors)]
 
 
 def _cookie(value: bytes, scheme: str) -> bytes:

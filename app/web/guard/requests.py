@@ -138,10 +138,10 @@ def address_of(request: Request) -> str:
 def _is_here(request: Request, url: str) -> bool:
     """Whether a page's URL has the host and port of the request."""
     try:
-        host, given = urlsplit(f"//{request.headers.get('host', '')}"), urlsplit(url)
-        port = given.port or PORTS.get(given.scheme)
+        host, origin = urlsplit(f"//{request.headers.get('host', '')}"), urlsplit(url)
+        port = origin.port or PORTS.get(origin.scheme)
         # A proxy that terminates TLS leaves the port out of a host that had none.
         ports = {host.port} if host.port else set(PORTS.values())
-        return bool(given.hostname) and given.hostname == host.hostname and port in ports
+        return bool(origin.hostname) and origin.hostname == host.hostname and port in ports
     except ValueError:
         return False
