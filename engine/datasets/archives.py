@@ -61,13 +61,13 @@ def pack(files: Mapping[str, Path], target: Path) -> None:
 def tables(names: Sequence[str]) -> list[tuple[str, str]]:
     """Return (split, file) where the files are tables whose names tell splits apart, in order.
 
-    A table alone has the split that its name tells, or an empty one. A split may come in numbered
-    parts, as on the hub. What describes the data, such as a README, is left out.
+    A table alone has the split that its name or its folder's tells, or an empty one. A split may
+    come in numbered parts, as on the hub. What describes the data, such as a README, is left out.
     """
     known = [name for name in names if _is_table(name)]
     if len(known) > 1:
         known = [n for n in known if split_of(n)[0] or not n.endswith((".txt", ".json"))]
-    parts = sorted((split_of(name)[0], name) for name in known)
+    parts = sorted((split_of(name)[0] or _split_of_folder(name), name) for name in known)
     splits = Counter(split for split, _ in parts)
     whole = all(splits[split] == 1 or beir.PART.search(name) for split, name in parts)
     roles = any(PurePosixPath(name).stem in _ROLES for name in known)
@@ -102,6 +102,11 @@ def split_of(name: str) -> tuple[str, str]:
     words = re.split(r"[-_.]", stem)
     split = next((word for word in words if word.casefold() in SPLITS), "")
     return split, "_".join(word for word in words if word != split)
+
+
+def _split_of_folder(name: str) -> str:
+    folder = PurePosixPath(name).parent.name
+    return folder if folder.casefold() in SPLITS else ""
 
 
 def rank(split: str) -> int:

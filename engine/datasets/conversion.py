@@ -1,4 +1,4 @@
-"""What people bring as readers expect it: an Excel sheet as CSV, text of any encoding as UTF-8.
+"""What people bring as readers expect it: an Excel sheet as CSV, Arrow as Parquet, text as UTF-8.
 
 Text is converted if `files.other_encoding` is certain; of others its reader says what to do.
 """
@@ -13,9 +13,12 @@ from typing import Any
 from theodolite.engine.datasets.dialect import ENDINGS
 from theodolite.engine.datasets.files import listed, other_encoding, pieces, read_as
 from theodolite.engine.datasets.limits import MAX_BYTES, MAX_ROWS, too_large, too_many_rows
-from theodolite.engine.errors import UserError
+from theodolite.engine.errors import UserError, first_line
 
 EXCEL = (".xlsx", ".xlsm")
+ARROW = (".arrow", ".feather")
+_ARROW_FILE = b"ARROW1"
+"""What a file of Arrow begins with, and a stream does not."""
 _PIECE = 2**20
 """Characters read at a time."""
 
@@ -46,6 +49,8 @@ def convert(file: Path, folder: Path, sheet: str = "") -> Converted:
     ending = file.suffix.lower()
     if ending in EXCEL:
         return _sheet(file, folder / f"{file.stem}.csv", sheet)
+    if ending in ARROW:
+        return Converted(_parquet(file, folder / f"{file.stem}.parquet"))
     if ending not in ENDINGS or ending == ".parquet":
         return Converted(file)
     with file.open("rb") as raw:
@@ -60,6 +65,37 @@ def convert(file: Path, folder: Path, sheet: str = "") -> Converted:
         while piece := text.read(_PIECE):
             out.write(piece)
     return Converted(target, read_as(file.name, encoding))
+
+
+def _parquet(file: Path, target: Path) -> Path:
+    """Write a table of Arrow as Parquet: a file, or a stream, as `save_to_disk` writes it."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    size = 0
+    try:
+        # Not mapped: where the file is cut off while it is read, that would end the process.
+        with pa.OSFile(str(file)) as raw:
+            whole = raw.read(len(_ARROW_FILE)) == _ARROW_FILE
+            raw.seek(0)
+            if whole:
+                table = pa.ipc.open_file(raw)
+                batches = map(table.get_batch, range(table.num_record_batches))
+            else:
+                table = batches = pa.ipc.open_stream(raw)
+            with pq.ParquetWriter(target, table.schema) as out:
+                for batch in batches:
+                    size += batch.nbytes
+                    if size > MAX_BYTES:
+                        raise too_large(file.name)
+                    out.write_batch(batch)
+    except (pa.ArrowException, OSError, ValueError, KeyError) as error:
+        raise UserError(
+            f"{file.name} cannot be read as Arrow: {first_line(error, 200)}",
+            "Save it again, or as Parquet.",
+            code="damaged",
+        ) from error
+    return target
 
 
 def _sheet(file: Path, target: Path, sheet: str) -> Converted:

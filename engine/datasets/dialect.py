@@ -117,7 +117,7 @@ def ending_of(filename: str) -> tuple[str, bool]:
             f"{filename} is not in a known format.",
             advice_for(ending)
             or f"Available: {', '.join(ENDINGS)}, all but Parquet also packed as .gz; "
-            "as a data set also .xlsx, documents such as .pdf, and a .zip of files. "
+            "as a data set also .xlsx, .arrow, documents such as .pdf, and a .zip of files. "
             "Rename a file with one sentence per line so that it ends in .txt.",
             code="wrong-kind",
         )

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Mapping as MappingABC, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from theodolite.engine.datasets import archives
@@ -201,7 +201,8 @@ def _together(
     problems = [f"{name}: {text}" for name, look in previews.items() for text in look.problems]
     problems += filter(None, (encoding_note(files[name], name) for name in previews))
     guesses = {role: c for role, c in first.guesses.items() if role != "split" or not others}
-    folders = list(dict.fromkeys(name.rpartition("/")[0] for name in previews))
+    inside = ((split, PurePosixPath(name).parent) for split, name in by_split)
+    folders = list(dict.fromkeys(str(folder) for split, folder in inside if folder.name != split))
     if len(folders) > 1:
         problems.append(f"Files of several folders, taken together: {listed(folders, 6)}.")
     count = sum(look.n_rows for look in previews.values())

@@ -347,10 +347,18 @@ class Checkpoint:
         refuse_adapter(self.folder, self.label)
         if not self.modules and not self.config:
             other = other_weights(self.folder)
+            # Checkpoints of a training, and what the hub's cache holds of a model.
+            inside = [
+                file.parent.relative_to(self.folder).as_posix()
+                for pattern in ("*/config.json", "snapshots/*/config.json")
+                for file in self.folder.glob(pattern)
+            ]
             raise UserError(
                 f"{self.label} holds no model: it has neither config.json nor modules.json"
                 + (f", and weights as {other} only." if other else "."),
-                "Give the folder that save_pretrained or the hub wrote.",
+                f"Folders in it may: {', '.join(sorted(inside)[:4])}."
+                if inside
+                else "Give the folder that save_pretrained or the hub wrote.",
                 code="wrong-kind",
             )
         if ranker or not pooled:
@@ -360,6 +368,14 @@ class Checkpoint:
             self.check_weights()
         for part in every(self.parts):
             its = Checkpoint(part.folder, self.label)
+            if part.kind in ("Pooling", "Dense") and not (part.config or pooled):
+                raise UserError(
+                    f"modules.json of {self.label} names {part.folder.name}, and there is no "
+                    f"{part.folder.name}/config.json.",
+                    "Get the folders of the modules too, or give a pooling to use the transformer "
+                    "alone.",
+                    code="missing",
+                )
             if part.kind == "Transformer":
                 its.check_weights()
             elif part.kind in _SIZED:

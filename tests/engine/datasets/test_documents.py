@@ -2,12 +2,17 @@
 
 import io
 import time
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import lxml.html
 import openpyxl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from pyarrow import feather
 from pypdf import PdfReader, PdfWriter
 from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
 
@@ -196,7 +201,7 @@ def test_folders_of_texts_are_labels(
     )
 
 
-# --- Excel sheets and text of other encodings ---
+# --- Excel sheets, Arrow and text of other encodings ---
 
 
 TEXT = "sentence,label\nGr\u00fc\u00dfe aus K\u00f6ln,a\nDer Hund schl\u00e4ft \u2013 endlich,b\n"
@@ -284,3 +289,18 @@ def test_formulas_that_were_never_calculated_are_said(
 def test_what_is_no_workbook_is_refused(tmp_path: Path, content: bytes) -> None:
     with refused("damaged", "mine.xlsx"):
         convert(folder.files(tmp_path, {"mine.xlsx": content}) / "mine.xlsx", tmp_path)
+
+
+@pytest.mark.parametrize("write", [pa.ipc.new_file, pa.ipc.new_stream, feather.write_feather])
+def test_a_table_of_arrow_is_one_of_parquet(tmp_path: Path, write: Callable[..., Any]) -> None:
+    """As pandas and `save_to_disk` write them."""
+    table, file = pa.table({"text": ["a", "b"], "label": [0, 1]}), tmp_path / "mine.arrow"
+    if write is feather.write_feather:
+        write(table, file)
+    else:
+        with write(file, table.schema) as out:
+            out.write_table(table)
+    assert pq.read_table(convert(file, tmp_path).path) == table
+    file.write_bytes(file.read_bytes()[:100])
+    with refused("damaged", "mine.arrow"):
+        convert(file, tmp_path)

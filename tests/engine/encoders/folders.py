@@ -260,6 +260,16 @@ REFUSED: dict[str, tuple[Callable[[Folders, str], Path], Code, tuple[object, ...
         "unsupported",
         ("(gptq)",),
     ),
+    "module without a file": (
+        lambda f, n: _put(f.mean(n), {}, "1_Pooling/config.json"),
+        "missing",
+        ("1_Pooling/config.json",),
+    ),
+    "checkpoints": (
+        lambda f, n: f.mean(f"{n}/checkpoint-10").parent,
+        "wrong-kind",
+        ("checkpoint-10",),
+    ),
     "pointer": (
         lambda f, n: _put(f.mean(n), {"model.safetensors": LFS_POINTER}),
         "wrong-kind",

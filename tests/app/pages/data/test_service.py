@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import openpyxl
+import pyarrow as pa
 import pytest
 from huggingface_hub import constants
 
@@ -94,6 +95,21 @@ def test_a_folder_of_splits_is_mapped_as_a_table(tmp_path: Path) -> None:
         assert mapping_of(brought.path, "sentences", None).kind == "sentences"
         named = mapping_of(brought.path, "labels", "text=label,label=text")
     assert named.columns == {"text": "label", "label": "text"}
+
+
+def test_what_save_to_disk_wrote_is_one_data_set(tmp_path: Path) -> None:
+    """A folder for each split, with tables of Arrow beside what describes them."""
+    table = pa.table({"text": ["a b", "c d"], "label": ["x", "y"]})
+    for part in ("train", "test"):
+        files(tmp_path / part, dict.fromkeys(("dataset_info.json", "state.json"), "{}"))
+        with pa.ipc.new_stream(tmp_path / part / "data-0.arrow", table.schema) as out:
+            out.write_table(table)
+    files(tmp_path, {"dataset_dict.json": '{"splits": ["train", "test"]}'})
+    with bring([tmp_path]) as brought:
+        shown = tables.preview(brought.path, brought.path.name)
+        assert shown.problems == []
+        data = tables.read(brought.path, brought.path.name, shown.mapping)
+    assert (data.labels, data.splits) == (["x", "y"] * 2, ["train"] * 2 + ["test"] * 2)
 
 
 def test_a_file_of_the_hub_has_a_name() -> None:
