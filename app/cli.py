@@ -63,7 +63,7 @@ PLACES = {
     "password": "web.guard.accounts:password",
 }
 """Command, with its group if it has one -> where it is; questions are commands where they are."""
-PLACES |= pages.named("QUESTIONS")
+PLACES |= pages.declared("QUESTIONS")
 _HELP = {"help_option_names": ["-h", "--help"]}
 _SINGLE_BREAK = re.compile(r"(?<!\n)\n(?!\n)")
 """A line of a docstring ends here; a terminal has its own width."""

@@ -155,7 +155,7 @@ def hashed_name(name: str, *parts: bytes) -> str:
     return f"{FOLDER}/{name}-{digest[:16]}"
 
 
-def kept(workspace: Workspace, kind: str, key: str) -> Any:
+def stored_answer(workspace: Workspace, kind: str, key: str) -> Any:
     """The answer stored by `Published.keep`; None if it stored none for the key."""
     row = workspace.store.derived.get(hash_of(kind, key))
     return None if row is None else row["info"]

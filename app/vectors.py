@@ -24,7 +24,7 @@ BLOCK = 16_384
 PATIENCE_SECONDS, VISITORS_PATIENCE_SECONDS = 30.0, 4.0
 PART = 128
 """Sentences encoded between two progress reports of `encode_missing`."""
-_held: Recent[tuple[str, str], np.ndarray] = Recent(2)
+_cache: Recent[tuple[str, str], np.ndarray] = Recent(2)
 """Vectors of collections by fingerprint and hash."""
 
 
@@ -43,7 +43,7 @@ def vectors(
         rows.flags.writeable = False
         return rows
 
-    return _held.get((encoded_by.fingerprint, data_hash), encode_all)
+    return _cache.get((encoded_by.fingerprint, data_hash), encode_all)
 
 
 def encode(workspace: Workspace, encoder: str, dataset: str, progress: Progress) -> None:

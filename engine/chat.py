@@ -62,7 +62,7 @@ class Chat:
         Raises:
             Unacceptable: the server refuses these messages, which may be too long for it.
         """
-        return said(self._post(messages))
+        return text_of(self._post(messages))
 
     def _post(self, messages: Messages) -> dict[str, Any]:
         many = tokens([one["content"] for one in messages])
@@ -88,7 +88,7 @@ def messages(instructions: str, document: str, **texts: str) -> Messages:
     return [{"role": "system", "content": instructions}, {"role": "user", "content": question}]
 
 
-def said(answer: dict[str, Any]) -> str:
+def text_of(answer: dict[str, Any]) -> str:
     """Return the text of an answer, without its thoughts; empty where there is none."""
     try:
         text = answer["choices"][0]["message"]["content"]

@@ -20,7 +20,7 @@ def text(given: object, name: str, hint: str = "") -> str:
     if isinstance(given, str):
         return given
     hint = "Decode it: value.decode()." if isinstance(given, bytes) else hint
-    raise UserError(f"{name} is {_shown(given)}, where a text is expected.", hint)
+    raise UserError(f"{name} is {_quoted(given)}, where a text is expected.", hint)
 
 
 def texts(given: object, name: str = "sentences") -> list[str]:
@@ -48,6 +48,6 @@ def names_in(*texts: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(filter(None, names)))
 
 
-def _shown(given: object) -> str:
+def _quoted(given: object) -> str:
     text = " ".join(repr(given).split())
     return f"{text if len(text) <= 40 else f'{text[:39]}…'} ({type(given).__name__})"

@@ -194,7 +194,7 @@ class Decoders(Filed):
 class Workers(Table):
     """Slot -> the process that fills it, of those that work on the queue."""
 
-    def seen(self, slot: str) -> None:
+    def beat(self, slot: str) -> None:
         """Record a heartbeat of this process in its slot."""
         now, pid = time.time(), os.getpid()
         self._database.change(

@@ -293,9 +293,9 @@ class Published(Table):
 
     def models(self) -> int:
         """Number of model revisions with published results."""
-        return len(self.held())
+        return len(self.revisions())
 
-    def held(self) -> list[tuple[str, str, int]]:
+    def revisions(self) -> list[tuple[str, str, int]]:
         """(model, revision, number of results) of every model revision."""
         rows = self._database.rows(
             "SELECT model, revision, count(*) AS n FROM published"

@@ -243,9 +243,9 @@ class Runs(Table):
 
     def is_running(self, run_id: str, attempt: int) -> bool:
         """Whether work on this attempt should go on."""
-        return self.asked(run_id, attempt) is not None
+        return self.request(run_id, attempt) is not None
 
-    def asked(self, run_id: str, attempt: int) -> str | None:
+    def request(self, run_id: str, attempt: int) -> str | None:
         """The request to this attempt, empty for none; None when it should end at once."""
         sql = "SELECT asked FROM runs WHERE id = ? AND attempt = ? AND state = 'running'"
         row = self._database.row(sql, [run_id, attempt])

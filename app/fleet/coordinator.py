@@ -20,7 +20,7 @@ from typing import Any, cast
 from theodolite.app.fleet import files as bundles
 from theodolite.app.fleet.address import Address
 from theodolite.app.fleet.files import Bundle, Damaged, Files
-from theodolite.app.fleet.needs import FINISHED, VERSION, WORK, Resources, lacking
+from theodolite.app.fleet.needs import FINISHED, VERSION, WORK, Resources, unmet
 from theodolite.app.jobs.job import Job
 from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
@@ -135,7 +135,7 @@ class SentRun:
         shares: Mapping[int, float] = {}  # while the database is away, the last known
         while True:
             try:
-                word = runs.asked(run_id, self._attempt)
+                word = runs.request(run_id, self._attempt)
                 if word == STOP:
                     self._stop()
                 waiting = self.waiting()
@@ -193,7 +193,7 @@ class SentRun:
                 self._end(unit, error, "Try it again; the log of its worker may have more.")
                 over.append(name)
             elif row["slot"] is None:
-                lack = [lacking(row["needs"], worker["has"]) for worker in workers]
+                lack = [unmet(row["needs"], worker["has"]) for worker in workers]
                 missing.update({what for each in lack for what in each} if all(lack) else ())
         self._fleet.remove(over)
         busy = [one for one in workers if one["unit"] in units]

@@ -113,7 +113,7 @@ def move_encoder(encoder: str, places: Mapping[str, str]) -> str:
     return str(parse(encoder).with_paths(places))
 
 
-def lacking(needs: Iterable[str], has: Sequence[str]) -> list[str]:
+def unmet(needs: Iterable[str], has: Sequence[str]) -> list[str]:
     """What a machine lacks; `Fleet.claim` decides by the same rule."""
     return [need for need in needs if need not in has and need.rpartition(" (")[0] not in has]
 
@@ -154,7 +154,7 @@ class Machine:
         names = self._catalog.names()
         return [*self._fixed, *(_data_set(n, self._hashes.get(n, (None, ""))[1]) for n in names)]
 
-    def lacking(self, needs: Sequence[str]) -> list[str]:
+    def missing(self, needs: Sequence[str]) -> list[str]:
         """What this machine lacks, after reading the data sets in question."""
         for name in self._catalog.names():
             if any(need.startswith(f"{_data_set(name)} (") for need in needs):
@@ -165,7 +165,7 @@ class Machine:
                     except UserError:
                         digest = "unreadable"
                     self._hashes[name] = stamp, digest
-        return lacking(needs, self.has())
+        return unmet(needs, self.has())
 
 
 def _devices() -> list[str]:

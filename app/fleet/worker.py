@@ -90,7 +90,7 @@ class Task:
     since: float | None = None
     label: str = ""
     message: str = ""
-    wanted: bool = True
+    is_wanted: bool = True
     run: str = ""
     event: int = 0
     line: int = 0
@@ -159,7 +159,7 @@ class Worker:
         )
         if task.unit:
             word = self._fleet.word(task.unit, self._slot)
-            task.wanted = word is not None
+            task.is_wanted = word is not None
             if word and run:
                 self._store.runs.ask(task.run, word)
 
@@ -196,7 +196,7 @@ class Worker:
         try:
             unit = json.loads(text)
             task.label = str(unit["label"])
-            if self._machine.lacking(unit["needs"]):
+            if self._machine.missing(unit["needs"]):
                 return None
             copy = self._insist(
                 task, lambda: Copy(unit, self._takes, self._store, self._files, self._catalog)
@@ -228,16 +228,16 @@ class Worker:
         task.event, task.line = max(before, default=0), len(store.logs.lines(run_id))
         task.run = run_id
 
-        def wanted() -> bool:
+        def is_wanted() -> bool:
             if time.monotonic() - task.reported > BEAT:
                 task.reported = time.monotonic()
                 with contextlib.suppress(StoreError):
                     self._report(task, copy)
-            return task.wanted
+            return task.is_wanted
 
         try:
             try:
-                outcome = self._child.execute(store, run, 0, task.label, wanted)
+                outcome = self._child.execute(store, run, 0, task.label, is_wanted)
             except GivenUp as error:
                 outcome = {**_failure(error), "made": []}
             while self._insist(task, lambda: self._report(task, copy)):
@@ -272,7 +272,7 @@ class Worker:
                 done = action()
             except FleetAway as error:
                 task.message = error.message
-                if not task.wanted:
+                if not task.is_wanted:
                     raise Stopped from error
                 time.sleep(BEAT)
             else:

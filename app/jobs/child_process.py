@@ -37,7 +37,7 @@ class Child:
         self._answers: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         self._starting = threading.Lock()
 
-    def ask(self, question: dict[str, Any], wanted: Callable[[], bool]) -> dict[str, Any]:
+    def ask(self, question: dict[str, Any], is_wanted: Callable[[], bool]) -> dict[str, Any]:
         """Send one unit and wait for the answer; one caller at a time.
 
         Raises:
@@ -55,7 +55,7 @@ class Child:
             try:
                 line = self._answers.get(timeout=0.2)
             except queue.Empty:
-                if not wanted():
+                if not is_wanted():
                     self.kill()
                     raise Stopped from None
                 continue
@@ -70,7 +70,7 @@ class Child:
         run: RunRow,
         position: int,
         label: str,
-        wanted: Callable[[], bool],
+        is_wanted: Callable[[], bool],
         **more: Any,
     ) -> dict[str, Any]:
         """Execute a unit of a run; a child that crashes is restarted.
@@ -90,7 +90,7 @@ class Child:
         }
         while True:
             try:
-                return self.ask(question, wanted)
+                return self.ask(question, is_wanted)
             except ChildCrashed as crash:
                 store.logs.note(run["id"], f"The process {crash}.")
                 if store.runs.lost_unit(run["id"], position) >= CRASHES_ALLOWED:

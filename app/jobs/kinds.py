@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from theodolite.app.jobs.job import Job, Spec
-from theodolite.app.pages import load, named
+from theodolite.app.pages import declared, load
 from theodolite.engine.errors import UserError
 
-KINDS = named("JOBS")
+KINDS = declared("JOBS")
 
 
 def kind_of(name: str, kinds: Mapping[str, str] = KINDS) -> type[Job]:

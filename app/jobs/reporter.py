@@ -80,7 +80,7 @@ class Reporter:
         with contextlib.suppress(StoreError):
             self._store.events.add(self.run, kind, data, self.position)
 
-    def asked(self, word: str) -> bool:
+    def is_requested(self, word: str) -> bool:
         """Whether `word` is requested of the run; reads the store twice a second at most."""
         return self._poll() == word
 
@@ -93,7 +93,7 @@ class Reporter:
         if now - self._polled >= _POLL_EVERY:
             self._polled = now
             with contextlib.suppress(StoreError):
-                self._word = self._store.runs.asked(self.run, self._attempt)
+                self._word = self._store.runs.request(self.run, self._attempt)
         return self._word
 
 

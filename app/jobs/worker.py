@@ -86,7 +86,7 @@ class Worker:
             try:
                 if time.monotonic() - checked > _CHECK_EVERY:
                     checked = time.monotonic()
-                    self._store.workers.seen(self._slot)
+                    self._store.workers.beat(self._slot)
                     self._requeue()
                     self._store.terminals.end_forsaken()
                     if self._fleet is not None:
@@ -198,14 +198,14 @@ class Worker:
         runs.progress(run_id, run["attempt"], 0.0, unit["label"])
         note(f"{position + 1} of {total}: {unit['label']}")
 
-        def wanted() -> bool:
+        def is_wanted() -> bool:
             with contextlib.suppress(StoreError):  # then it is unknown for now
                 return runs.is_running(run_id, run["attempt"])
             return True
 
         try:
             answer = self.children[self._queue(run)].execute(
-                self._store, run, position, unit["label"], wanted, worker=self._slot
+                self._store, run, position, unit["label"], is_wanted, worker=self._slot
             )
         except Stopped:
             note("Stopped.")

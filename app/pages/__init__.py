@@ -126,7 +126,7 @@ FOLDERS = tuple(dict.fromkeys(module.partition(".")[0] for module in _MODULES))
 """The distinct folders of the pages."""
 
 
-def named(what: str) -> dict[str, str]:
+def declared(what: str) -> dict[str, str]:
     """The names that the pages declare in `QUESTIONS` or `JOBS`.
 
     Returns:
@@ -144,7 +144,7 @@ def questions() -> dict[str, str]:
     """Name of a question's function -> `module:attribute`."""
     from theodolite.app.spec import function_name  # the command's help needs no specs
 
-    return {function_name(verb): place for verb, place in named("QUESTIONS").items()}
+    return {function_name(verb): place for verb, place in declared("QUESTIONS").items()}
 
 
 def load(place: str) -> Any:

@@ -162,8 +162,8 @@ class TextCatalog(Catalog):
         self.asked[name] = len(set(data.sentences))
         return data
 
-    def _found(self, name: str) -> tuple[object, Callable[[], Dataset]]:
-        return super()._found(self._names.get(name, name))
+    def _locate(self, name: str) -> tuple[object, Callable[[], Dataset]]:
+        return super()._locate(self._names.get(name, name))
 
 
 def choose(
@@ -230,7 +230,7 @@ def choose(
         public,
         tuple(row["id"] for row in rows),
         {name: alias.data(name) for name in readable},
-        {name: alias.data(name) for name in data or _drawn(workspace, included, readable)},
+        {name: alias.data(name) for name in data or _maps_of(workspace, included, readable)},
         tuple(row.key for row in runs),
         {name: alias.setting(name) for name in settings}
         | {
@@ -264,7 +264,7 @@ def _trainings(
     ]
 
 
-def _drawn(
+def _maps_of(
     workspace: Workspace, encoders: Collection[str], data: Collection[str]
 ) -> tuple[str, ...]:
     """The data sets to draw: all when they are few, else those drawn before."""

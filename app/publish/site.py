@@ -164,7 +164,7 @@ def _shared_files() -> tuple[dict[str, bytes], dict[str, str]]:
     for name, family in FAMILIES.items():
         for style, weight in WEIGHTS.items():
             font = FONTS / name / f"{name}-{style}.woff2"
-            address, data = kept("font", font.read_bytes(), ".woff2")
+            address, data = hashed_file("font", font.read_bytes(), ".woff2")
             files[address] = data
             faces += (
                 f'@font-face{{font-family:"{family}";font-weight:{weight};font-display:swap;'
@@ -172,16 +172,16 @@ def _shared_files() -> tuple[dict[str, bytes], dict[str, str]]:
             )
     style = faces + (HERE / "frozen.css").read_text("utf-8") + theme.css() + theme.frame_css()
     named = {
-        "style": kept("style", style.encode(), ".css"),
-        "script": kept("script", theme.script().encode(), ".js"),
-        "static": kept("static", (SURFACES / "static.js").read_bytes(), ".js"),
-        "mark": kept("mark", (theme.STATIC / "mark.svg").read_bytes(), ".svg"),
+        "style": hashed_file("style", style.encode(), ".css"),
+        "script": hashed_file("script", theme.script().encode(), ".js"),
+        "static": hashed_file("static", (SURFACES / "static.js").read_bytes(), ".js"),
+        "mark": hashed_file("mark", (theme.STATIC / "mark.svg").read_bytes(), ".svg"),
     }
     shared = {name: file[0] for name, file in named.items()}
     return files | dict(named.values()), shared | {"answer": f"{modules.BASE}/answer.js"}
 
 
-def kept(name: str, data: bytes, ending: str) -> tuple[str, bytes]:
+def hashed_file(name: str, data: bytes, ending: str) -> tuple[str, bytes]:
     """(address, content) of a file; the address includes the content's hash."""
     return hashed_name(name, data) + ending, data
 

@@ -75,7 +75,7 @@ def evaluate(
     results: list[Result] = []
     for encoder in several:
         if not is_encoder(encoder):
-            results += _kept(own(workspace), encoder, tasks, protocol, seed)
+            results += _stored_results(own(workspace), encoder, tasks, protocol, seed)
         else:
             from theodolite.engine import evaluate as run
 
@@ -86,7 +86,7 @@ def evaluate(
     return Results(tuple(results))
 
 
-def _kept(
+def _stored_results(
     workspace: Workspace,
     encoder: str,
     tasks: str | Sequence[str] | None,

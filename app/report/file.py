@@ -170,7 +170,7 @@ def _document(report: Report, cap: Cap) -> str:
             *report.draw(cap),
             parts.heading("Numbers", "Everything above as files for other programs."),
             f'<ul class="t-report-files">{"".join(map(_button, tables))}</ul>',
-            f'<p class="t-small t-muted">{made(report)}</p>',
+            f'<p class="t-small t-muted">{provenance(report)}</p>',
         ],
         f"{report.title} · Theodolite",
     )
@@ -200,7 +200,7 @@ def left_out(report: Report, cut: Sequence[Table], cap: Cap) -> str:
     return "; ".join(reasons)
 
 
-def made(report: Report) -> str:
+def provenance(report: Report) -> str:
     """Version, date and the command that writes the report again, as HTML."""
     now = f"{datetime.now(UTC):%d %B %Y}".lstrip("0")
     by = f"Written by Theodolite {escape(version('theodolite'))} on {now}."

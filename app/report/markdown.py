@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from html.parser import HTMLParser
 
 from theodolite.app.blocks import Block
-from theodolite.app.report.file import CAPS, Report, left_out, made
+from theodolite.app.report.file import CAPS, Report, left_out, provenance
 from theodolite.app.surfaces.document import pieces
 
 MAX_ROWS = 100
@@ -33,7 +33,7 @@ def files(report: Report, stem: str) -> dict[str, bytes]:
         text.append(f"- [{name}]({name}), {len(table.rows):,} of {table.total:,} rows")
     if cut := left_out(report, tables, cap):
         text.append(f"Shortened: {cut}.")
-    text.append(of_html(f"<p>{made(report)}</p>"))
+    text.append(of_html(f"<p>{provenance(report)}</p>"))
     whole = "\n\n".join(one for one in text if one.strip())
     return {f"{stem}.md": f"{whole}\n".encode(), **pictures}
 

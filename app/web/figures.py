@@ -163,7 +163,7 @@ def ridges(panels: Sequence[Panel], grid: np.ndarray) -> Figure:
             )
     x = axis(
         "cosine of the two sentences",
-        range=_shown(panels, grid),
+        range=_visible_range(panels, grid),
         zeroline=True,
         anchor=f"y{len(panels)}" if len(panels) > 1 else "y",
     )
@@ -231,7 +231,7 @@ def _outline(density: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.flatnonzero(visible), density[visible]
 
 
-def _shown(panels: Sequence[Panel], grid: np.ndarray) -> list[float]:
+def _visible_range(panels: Sequence[Panel], grid: np.ndarray) -> list[float]:
     """The range of the axis where any density is visible, with a margin; always includes 1."""
     points = [
         float(grid[i])

@@ -172,11 +172,11 @@ class _Training:
         self.alive = [self.alive[place] for place in positions]
         rows = torch.from_numpy(positions).to(self.device)
         self._columns = self._columns[rows]
-        self.model.parameters = [p.kept(rows) for p in self.model.parameters]
+        self.model.parameters = [p.take(rows) for p in self.model.parameters]
         self.optimiser.keep(rows)
         self._gradients = [torch.empty_like(p.values) for p in self.model.parameters]
         if self.model.scaling is not None:
-            self.model.scaling = self.model.scaling.kept(rows)
+            self.model.scaling = self.model.scaling.take(rows)
 
     def _accuracies(self) -> np.ndarray:
         """Return the accuracy of each remaining column on its stopping rows."""

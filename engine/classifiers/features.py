@@ -59,14 +59,16 @@ class Features:
         self._vectors = torch.from_numpy(np.ascontiguousarray(vectors, np.float32)).to(device)
         self._left = torch.from_numpy(left.astype(np.int64)).to(device)
         self._right = None if right is None else torch.from_numpy(right.astype(np.int64)).to(device)
-        self._kept: torch.Tensor | None = None
+        self._features: torch.Tensor | None = None
         self._scale: tuple[torch.Tensor, torch.Tensor] | None = None
         if 4 * self.width * len(left) <= KEPT_BYTES:
-            self._kept = self._combine(torch.arange(len(left), device=device))
+            self._features = self._combine(torch.arange(len(left), device=device))
 
     def rows(self, rows: torch.Tensor) -> torch.Tensor:
         """Return float32 (len(rows), width) for int64 row numbers on the device."""
-        features = self._combine(rows) if self._kept is None else self._kept.index_select(0, rows)
+        features = (
+            self._combine(rows) if self._features is None else self._features.index_select(0, rows)
+        )
         if self._scale is None:
             return features
         mean, deviation = self._scale

@@ -26,7 +26,7 @@ class Parameter:
     values: torch.Tensor
     axis: int
 
-    def kept(self, columns: torch.Tensor) -> Parameter:
+    def take(self, columns: torch.Tensor) -> Parameter:
         """Return a copy with some columns."""
         return Parameter(self.values.index_select(self.axis, columns).contiguous(), self.axis)
 
@@ -45,7 +45,7 @@ class Scaling:
     mean: torch.Tensor
     inverse: torch.Tensor
 
-    def kept(self, columns: torch.Tensor) -> Scaling:
+    def take(self, columns: torch.Tensor) -> Scaling:
         """Return a copy with some columns."""
         return Scaling(self.mean[:, columns], self.inverse[:, columns])
 
@@ -148,8 +148,8 @@ class ColumnsLinear:
 
     def predict(self, x: torch.Tensor, columns: torch.Tensor) -> torch.Tensor:
         """See `ColumnsModel`."""
-        w = self.parameters[0].kept(columns)
-        scaling = None if self.scaling is None else self.scaling.kept(columns)
+        w = self.parameters[0].take(columns)
+        scaling = None if self.scaling is None else self.scaling.take(columns)
         return _affine(x, _weights_of_raw(w.values, scaling, w.axis)).argmax(self._classes)
 
 
@@ -261,8 +261,8 @@ class Hidden:
 
     def predict(self, x: torch.Tensor, columns: torch.Tensor) -> torch.Tensor:
         """See `ColumnsModel`; without dropout."""
-        first, second = (p.kept(columns).values for p in self.parameters)
-        scaling = None if self.scaling is None else self.scaling.kept(columns)
+        first, second = (p.take(columns).values for p in self.parameters)
+        scaling = None if self.scaling is None else self.scaling.take(columns)
         return self._logits(
             _affine(x, _weights_of_raw(first, scaling, 1)).sigmoid_(), second
         ).argmax(2)

@@ -24,7 +24,7 @@ class _Decayed:
     def keep(self, columns: torch.Tensor) -> None:
         """Keep the state of these columns only."""
         self._penalties = self._penalties[columns]
-        self._state = [[p.kept(columns) for p in states] for states in self._state]
+        self._state = [[p.take(columns) for p in states] for states in self._state]
 
     def _decay(self, parameter: Parameter, gradient: torch.Tensor) -> None:
         shape = [1] * gradient.dim()

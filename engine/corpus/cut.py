@@ -165,7 +165,7 @@ def cut(
     for file in files:
         for sentences in _shards(file, column, rows):
             start = shards[-1].stop if shards else 0
-            name = _kept(folder, sentences)
+            name = _keep_sentences(folder, sentences)
             shards.append(Shard(name, file.name, start, start + len(sentences)))
             if progress is not None:
                 progress(file.name, shards[-1].stop)
@@ -191,7 +191,7 @@ def _shards(file: Path, column: str | None, rows: int) -> Iterator[list[bytes]]:
         yield some
 
 
-def _kept(folder: Path, sentences: Sequence[bytes]) -> str:
+def _keep_sentences(folder: Path, sentences: Sequence[bytes]) -> str:
     """Write sentences under their hash, unless they exist; return the hash."""
     content = b"\n".join(sentences) + b"\n"
     name = hashlib.sha256(content).hexdigest()

@@ -194,8 +194,8 @@ class VectorFolder(KnownVectors):
         self.dim, self.bytes = self._corpus.dim, self._corpus.file_bytes
         self.fingerprint = self._corpus.hash
 
-    def lacking(self, sentences: Sequence[str]) -> list[str]:
-        """See `KnownVectors.lacking`."""
+    def missing(self, sentences: Sequence[str]) -> list[str]:
+        """See `KnownVectors.missing`."""
         at = self._positions(sentences)
         return [s for s, position in zip(sentences, at, strict=True) if position < 0]
 

@@ -111,10 +111,10 @@ class Catalog:
         self._uploads = uploads
         self._corpora = corpora
         self._hub_files = hub_files
-        self._kept: OrderedDict[object, Dataset] = OrderedDict()
+        self._loaded: OrderedDict[object, Dataset] = OrderedDict()
         self._distinct: WeakKeyDictionary[Dataset, dict[bool, tuple[builtins.list[str], str]]]
         self._distinct = WeakKeyDictionary()
-        self._listed: _Listed | None = None
+        self._listing: _Listed | None = None
         self._snapshot = local()
         self._lock = Lock()  # pages and jobs use it from several threads
 
@@ -192,7 +192,7 @@ class Catalog:
 
         `starter` is short for `starter-topics`.
         """
-        return self._remember(*self._found(name))
+        return self._remember(*self._locate(name))
 
     def sentences(self, name: str, *, queries: bool = True) -> tuple[builtins.list[str], str]:
         """Return the distinct sentences of a data set in order, and the hash of that list.
@@ -219,7 +219,7 @@ class Catalog:
 
     def stamp(self, name: str) -> object:
         """Return a stamp that changes with the data set's files, without reading them."""
-        return self._found(name)[0]
+        return self._locate(name)[0]
 
     def content(self, name: str) -> str:
         """Return a cache key of a data set's content, without reading large files."""
@@ -227,7 +227,7 @@ class Catalog:
         shipped = bool(name) and name.startswith("starter-")
         return self.load(name).hash if shipped else repr(self.stamp(name))
 
-    def _found(self, name: str) -> tuple[object, Callable[[], Dataset]]:
+    def _locate(self, name: str) -> tuple[object, Callable[[], Dataset]]:
         """Return a data set's stamp, which changes with it, and the function that reads it."""
         if name is None:
             raise UserError(
@@ -238,15 +238,15 @@ class Catalog:
         name = _SHORT.get(name, name)
         whole, splitter = chunks.split_name(name)
         if splitter is not None:
-            stamp, _ = self._found(whole)
+            stamp, _ = self._locate(whole)
             return (stamp, splitter), lambda: chunks.cut(self.load(whole), splitter, name)
         whole, seed = held_out.split_name(name)
         if seed is not None:
-            stamp, _ = self._found(whole)
+            stamp, _ = self._locate(whole)
             return (stamp, "split", seed), lambda: held_out.split(self.load(whole), seed, name)
         whole, is_made = by_rule.split_name(name)
         if is_made:
-            stamp, _ = self._found(whole)
+            stamp, _ = self._locate(whole)
             return (stamp, by_rule.STEP), lambda: by_rule.make(self.load(whole), name)
         if name.startswith((hub.PREFIX, own_tasks.PREFIX)):
             if not self._hub_files:
@@ -275,13 +275,13 @@ class Catalog:
         if seen is not None:
             return seen
         now = _folders_stamp(self.root)
-        known = self._listed
+        known = self._listing
         if known is None or known.folders != now or stamp(*known.faulty) != known.files:
             sources = _sources(self.root)
             faulty = [
                 path for source in sources.values() if source.info.problem for path in source.paths
             ]
-            known = self._listed = _Listed(now, faulty, stamp(*faulty), sources)
+            known = self._listing = _Listed(now, faulty, stamp(*faulty), sources)
         return known.sources
 
     def _found_upload(self, name: str) -> tuple[object, Callable[[], Dataset]]:
@@ -304,19 +304,19 @@ class Catalog:
 
     def remember(self, name: str, data: Dataset) -> None:
         """Keep a data set that was just read under its name, so that it is not read again."""
-        self._remember(self._found(name)[0], lambda: data)
+        self._remember(self._locate(name)[0], lambda: data)
 
     def _remember(self, key: object, load: Callable[[], Dataset]) -> Dataset:
         with self._lock:
-            if key in self._kept:
-                self._kept.move_to_end(key)
-                return self._kept[key]
+            if key in self._loaded:
+                self._loaded.move_to_end(key)
+                return self._loaded[key]
         # Outside the lock, so that a download never blocks a page; at worst it is read twice.
         data = load()
         with self._lock:
-            self._kept[key] = data
-            while len(self._kept) > _MAX_KEPT:
-                self._kept.popitem(last=False)
+            self._loaded[key] = data
+            while len(self._loaded) > _MAX_KEPT:
+                self._loaded.popitem(last=False)
         return data
 
     def _unknown(self, name: str) -> UserError:

@@ -52,7 +52,7 @@ class CausalDecoder(nn.Module):
     ) -> None:
         super().__init__()
         self.positions, self.prefix, self.ends = positions, prefix, (begin, end)
-        self.base: Any = base or _made(config)
+        self.base: Any = base or _new_model(config)
         width = self.base.get_input_embeddings().weight.shape[1]
         self.read = nn.Linear(dim, prefix * width)
 
@@ -137,7 +137,7 @@ class CausalDecoder(nn.Module):
         return torch.cat([never, never, ends, rest], 1), out.past_key_values
 
     @staticmethod
-    def chosen(cache: Any, rows: Tensor) -> Any:
+    def select(cache: Any, rows: Tensor) -> Any:
         """Select rows of a cache, as when a beam continues some of its hypotheses."""
         copied = _copy(cache)
         copied.batch_select_indices(rows)
@@ -196,7 +196,7 @@ def _load(checkpoint: Checkpoint) -> Any:
         )
 
 
-def _made(config: dict[str, Any]) -> Any:
+def _new_model(config: dict[str, Any]) -> Any:
     """A language model with newly initialised weights."""
     from transformers import AutoConfig, AutoModelForCausalLM
 

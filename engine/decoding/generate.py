@@ -1,6 +1,6 @@
 """Generate tokens from vectors: greedy, beam search, sampling, and the reference code's search.
 
-A decoder here is anything with `begin(vectors)`, `step(state, last)` and `chosen(state, rows)`, as
+A decoder here is anything with `begin(vectors)`, `step(state, last)` and `select(state, rows)`, as
 `Incremental` and `ConditionedLSTM` have.
 """
 
@@ -31,7 +31,7 @@ class Steps(Protocol):
     def step(self, state: Any, last: Tensor) -> tuple[Tensor, Any]:
         """Logits of the next token, and the next state; the given state is not modified."""
 
-    def chosen(self, state: Any, rows: Tensor) -> Any:
+    def select(self, state: Any, rows: Tensor) -> Any:
         """Select rows of a state."""
 
 
@@ -201,7 +201,7 @@ def beam(
         last = _tensor([token for _, _, token in candidates], np.int64, device)
         origin = _tensor([row for _, row, _ in candidates], np.int64, device)
         rows = [_longer(rows[row], token, score, words) for score, row, token in candidates]
-        state = model.chosen(state, origin)
+        state = model.select(state, origin)
     if place == longest:  # the best unfinished one may still be better, and is marked as such
         for owner in dict.fromkeys(row.owner for row in rows):
             row = next(row for row in rows if row.owner == owner)

@@ -208,7 +208,7 @@ class Block(nn.Module):
             (n, t, width).
         """
         normed = self.before(x)
-        before, own = self._kept(self.before(prefix)), self._kept(normed)
+        before, own = self._keys_and_values(self.before(prefix)), self._keys_and_values(normed)
         attended = F.scaled_dot_product_attention(
             self._split(self.query(normed)),
             torch.cat([before[0], own[0]], 2),
@@ -220,7 +220,7 @@ class Block(nn.Module):
         out: Tensor = x + self.dropout(self.narrow(F.gelu(self.widen(self.between(x)))))
         return out
 
-    def _kept(self, normed: Tensor) -> tuple[Tensor, Tensor]:
+    def _keys_and_values(self, normed: Tensor) -> tuple[Tensor, Tensor]:
         """Keys and values, (n, heads, t, width / heads)."""
         keys, values = self.kept(normed).chunk(2, -1)
         return self._split(keys), self._split(values)
@@ -316,7 +316,7 @@ class Incremental:
         return logits, (cache, length + 1, None)
 
     @staticmethod
-    def chosen(state: State, rows: Tensor) -> State:
+    def select(state: State, rows: Tensor) -> State:
         """Select rows of a state; the next step copies them, as it copies the state anyway."""
         cache, length, before = state
         return cache, length, rows if before is None else before[rows]
@@ -477,6 +477,6 @@ class ConditionedLSTM(nn.Module):
         return self.logits(out[:, 0]), (vectors, hidden, cell)
 
     @staticmethod
-    def chosen(state: LSTMState, rows: Tensor) -> LSTMState:
+    def select(state: LSTMState, rows: Tensor) -> LSTMState:
         """Select rows of a state, as when a beam continues some of its hypotheses."""
         return state[0][rows], state[1][:, rows], state[2][:, rows]

@@ -85,7 +85,7 @@ class KnownWords:
         self._longest = max(map(len, self._inner), default=0)
         self._following = lru_cache(_REMEMBERED)(self._follow)
 
-    def lacking(self, sentence: str) -> list[str]:
+    def missing(self, sentence: str) -> list[str]:
         """The words of a sentence that are not known, sorted."""
         return [word for word in words_of([sentence]) if _as_stored(word) not in self._set]
 
@@ -104,7 +104,7 @@ class KnownWords:
         arguments = [self._ending, *map(torch.from_numpy, (complete, rows, tokens))]
         if scores.device.type != "cpu":  # on the CPU no call that releases the GIL
             arguments = [tensor.to(scores.device) for tensor in arguments]
-        return _held(scores, *arguments)
+        return _mask_unknown(scores, *arguments)
 
     def _complete(self, beginning: str) -> bool:
         """Whether the word may end after this beginning."""
@@ -154,7 +154,9 @@ def _part(tokenizer: Tokenizer, token: int) -> tuple[str, bool]:
 
 
 @scripted
-def _held(scores: Tensor, ending: Tensor, complete: Tensor, rows: Tensor, tokens: Tensor) -> Tensor:
+def _mask_unknown(
+    scores: Tensor, ending: Tensor, complete: Tensor, rows: Tensor, tokens: Tensor
+) -> Tensor:
     mask = ending.index_select(0, complete)
     mask.index_put_((rows, tokens), torch.zeros(1, device=mask.device))
     return mask.add_(scores)

@@ -69,7 +69,7 @@ class _Quiet:
         return self._encoder.encode(sentences)
 
 
-def shown(encoder: Encoder) -> str:
+def encoder_repr(encoder: Encoder) -> str:
     """How encoders are printed: as their `__repr__`."""
     return f"<encoder {encoder.name!r}>"
 

@@ -101,14 +101,14 @@ class TokenBudget:
         while waiting:
             part = waiting.pop()
             fits = len(part) == 1 or len(part) * len(part[0]) <= self.tokens()
-            vectors = self._made(forward, part) if fits else None
+            vectors = self._forward(forward, part) if fits else None
             if vectors is not None:
                 yield vectors
                 continue
             half = (len(part) + 1) // 2
             waiting += [part[half:], part[:half]]
 
-    def _made(self, forward: Callable[[Sequence[Ids]], T], ids: Sequence[Ids]) -> T | None:
+    def _forward(self, forward: Callable[[Sequence[Ids]], T], ids: Sequence[Ids]) -> T | None:
         """Run a model on token lists; None, and a smaller budget, if they do not fit."""
         from theodolite.engine.memory import empty_cache, ran_out
 

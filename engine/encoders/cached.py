@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from theodolite.engine.encoders.base import VectorCache, sentence_key, shown
+from theodolite.engine.encoders.base import VectorCache, encoder_repr, sentence_key
 from theodolite.engine.encoders.source import Source, check_finite
 from theodolite.engine.given import texts
 from theodolite.engine.progress import Progress
@@ -73,7 +73,7 @@ class CachedEncoder:
         self.similarity = str(getattr(source, "similarity", "cosine"))
         self._warnings = tuple(warnings)
 
-    __repr__ = shown
+    __repr__ = encoder_repr
 
     @property
     def warnings(self) -> tuple[str, ...]:

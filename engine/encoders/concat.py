@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from theodolite.engine.encoders.base import Encoder, shown
+from theodolite.engine.encoders.base import Encoder, encoder_repr
 from theodolite.engine.encoders.fingerprint import fingerprint
 from theodolite.engine.encoders.prompts import PromptTask
 from theodolite.engine.encoders.sides import bind_task, query_side
@@ -25,7 +25,7 @@ class Concatenated:
         self.name = name
         self.parts = tuple(parts)
 
-    __repr__ = shown
+    __repr__ = encoder_repr
 
     @property
     def dim(self) -> int:

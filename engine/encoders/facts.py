@@ -292,7 +292,7 @@ def column_prompts(spec: str, *, sided: bool) -> tuple[str, ...]:
     """
     source = transformer_of(spec).sources[0]
     checkpoint = _here(source)
-    return Prompts.of(checkpoint).asked(source).columns(sided=sided) if checkpoint else ()
+    return Prompts.of(checkpoint).with_options(source).columns(sided=sided) if checkpoint else ()
 
 
 def _prompt_texts(own: Mapping[str, str], spec: SourceSpec) -> dict[str, str]:

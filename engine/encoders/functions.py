@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from theodolite.engine.datasets import Catalog
-from theodolite.engine.encoders.base import shown
+from theodolite.engine.encoders.base import encoder_repr
 from theodolite.engine.encoders.fingerprint import fingerprint
 from theodolite.engine.errors import UserError
 from theodolite.engine.given import texts
@@ -76,7 +76,7 @@ class FunctionEncoder:
         self._prepare = prepare
         self._batcher = batcher
 
-    __repr__ = shown
+    __repr__ = encoder_repr
 
     @property
     def dim(self) -> int:

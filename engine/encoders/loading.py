@@ -155,7 +155,7 @@ def _sides(
         side: Side | None = "document" if task.type in TWO_SIDED else None
         own = prompts.of_task(task, side)
         of_queries = prompts.of_task(task, "query") if side else own
-        names = prompts.shown if routed else prompts.shortest
+        names = prompts.as_option if routed else prompts.shortest
         query = names(of_queries) if query in (TASK_DATA, None) else query
         prompt = names(own) if prompt == TASK_DATA else prompt
     elif query is None:

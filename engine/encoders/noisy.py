@@ -24,7 +24,7 @@ class Noisy:
     """
 
     def __init__(self, encoder: Encoder, share: float, seed: int, kept: _Kept) -> None:
-        self._encoder, self._share, self._kept = encoder, share, kept
+        self._encoder, self._share, self._cache = encoder, share, kept
         self._seed, self._rng = seed, np.random.default_rng(seed)
 
     def __getattr__(self, name: str) -> Any:
@@ -46,10 +46,10 @@ class Noisy:
     def encode(self, sentences: Sequence[str], progress: Progress | None = None) -> np.ndarray:
         """Return float32 (n, dim)."""
         key = tuple(sentences)
-        if key not in self._kept:
+        if key not in self._cache:
             _, same = np.unique(np.array(key, dtype=object), return_inverse=True)
-            self._kept[key] = self._encoder.encode(sentences, progress), same
-        vectors, same = self._kept[key]
+            self._cache[key] = self._encoder.encode(sentences, progress), same
+        vectors, same = self._cache[key]
         noise = self._rng.standard_normal((same.max(initial=-1) + 1, vectors.shape[1]), np.float32)
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True) / vectors.shape[1] ** 0.5
         return np.asarray(vectors + self._share * lengths * noise[same], np.float32)

@@ -65,7 +65,7 @@ class Prompts:
         same = query if query == document else ""
         return cls({"query": query, "document": document}, "query" if same else None)
 
-    def asked(self, spec: SourceSpec) -> Prompts:
+    def with_options(self, spec: SourceSpec) -> Prompts:
         """The same with what a spec asks for by its options, but for `@task`."""
         options = (spec.option("prompt"), spec.option("query_prompt"))
         prompt, query = (None if text == TASK_DATA else text for text in options)
@@ -103,9 +103,9 @@ class Prompts:
 
     def shortest(self, name: str | None) -> str | None:
         """The prompt as a spec's option; None for the model's default, to share its vectors."""
-        return None if self.text(name) == self.text(None) else self.shown(name)
+        return None if self.text(name) == self.text(None) else self.as_option(name)
 
-    def shown(self, name: str | None) -> str | None:
+    def as_option(self, name: str | None) -> str | None:
         """The prompt as a spec's option, whatever the default is."""
         return name if name is None or self.text(name) else ""
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from theodolite.engine.encoders.base import Encoder, shown
+from theodolite.engine.encoders.base import Encoder, encoder_repr
 from theodolite.engine.encoders.fingerprint import fingerprint
 from theodolite.engine.encoders.prompts import TWO_SIDED, PromptTask
 from theodolite.engine.errors import UserError
@@ -84,7 +84,7 @@ class TwoSided:
         self.similarity = similarity_of(documents)
         self.fingerprint = fingerprint(kind, documents.fingerprint, queries.fingerprint)
 
-    __repr__ = shown
+    __repr__ = encoder_repr
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -115,7 +115,7 @@ class PromptedByTask:
         self.fingerprint = fingerprint("prompts of the task", name, plain.fingerprint)
         self._sides = sides
 
-    __repr__ = shown
+    __repr__ = encoder_repr
 
     @property
     def warnings(self) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from theodolite.engine.encoders.base import shown
+from theodolite.engine.encoders.base import encoder_repr
 from theodolite.engine.errors import UserError
 from theodolite.engine.given import texts
 from theodolite.engine.progress import Progress
@@ -44,7 +44,7 @@ class Source(ABC):
     prompt: str = ""
     uses_gpu: bool = False
 
-    __repr__ = shown
+    __repr__ = encoder_repr
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -199,13 +199,13 @@ class KnownVectors(Source):
     bytes: int
 
     @abstractmethod
-    def lacking(self, sentences: Sequence[str]) -> list[str]:
+    def missing(self, sentences: Sequence[str]) -> list[str]:
         """The sentences without a vector, in order, repetitions included."""
 
     def encode(self, sentences: Sequence[str], progress: Progress | None = None) -> np.ndarray:
         """See `Encoder.encode`."""
         sentences = texts(sentences)
-        missing = self.lacking(sentences)
+        missing = self.missing(sentences)
         if missing:
             raise UserError(
                 f"{self.path.name} lacks {len(missing):,} of {len(sentences):,} sentences, "

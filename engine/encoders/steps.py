@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from theodolite.engine.encoders.base import Encoder, VectorCache, shown
+from theodolite.engine.encoders.base import Encoder, VectorCache, encoder_repr
 from theodolite.engine.encoders.cached import MemoryCache
 from theodolite.engine.encoders.fingerprint import fingerprint
 from theodolite.engine.encoders.prompts import PromptTask
@@ -167,7 +167,7 @@ class SteppedEncoder:
             hashes.append(f"{step}:{self._hash(step.data)}")
         self.fingerprint = fingerprint("steps", encoder.fingerprint, *hashes)
 
-    __repr__ = shown
+    __repr__ = encoder_repr
 
     @property
     def warnings(self) -> tuple[str, ...]:

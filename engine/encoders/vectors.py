@@ -107,8 +107,8 @@ class VectorFile(KnownVectors):
     def _vectors(self) -> np.ndarray:
         return self._file.vectors()
 
-    def lacking(self, sentences: Sequence[str]) -> list[str]:
-        """See `KnownVectors.lacking`."""
+    def missing(self, sentences: Sequence[str]) -> list[str]:
+        """See `KnownVectors.missing`."""
         return [s for s in sentences if _one_space(s) not in self._rows]
 
     def _encode(self, sentences: Sequence[str]) -> np.ndarray:
@@ -135,9 +135,9 @@ def files_of(spec: str) -> list[KnownVectors]:
     return [open_vectors(source) for source in parse(spec).sources if source.kind == "vectors"]
 
 
-def lacking(files: Sequence[KnownVectors], sentences: Sequence[str]) -> list[str]:
+def missing(files: Sequence[KnownVectors], sentences: Sequence[str]) -> list[str]:
     """The sentences that any of the files lacks, in order, repetitions included."""
-    left_out = {s for file in files for s in file.lacking(sentences)}
+    left_out = {s for file in files for s in file.missing(sentences)}
     return [s for s in sentences if s in left_out]
 
 

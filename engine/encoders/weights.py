@@ -13,7 +13,7 @@ from weakref import WeakValueDictionary
 
 M = TypeVar("M")
 
-_held: WeakValueDictionary[tuple[object, ...], Weights[Any]] = WeakValueDictionary()
+_cache: WeakValueDictionary[tuple[object, ...], Weights[Any]] = WeakValueDictionary()
 
 
 class Weights(Generic[M]):
@@ -38,4 +38,4 @@ class Weights(Generic[M]):
 
 def weights(*key: object) -> Weights[Any]:
     """The weights of a key, which holds everything that determines the model."""
-    return _held.setdefault(key, Weights())
+    return _cache.setdefault(key, Weights())

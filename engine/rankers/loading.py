@@ -35,7 +35,7 @@ def load(
         of(load(str(p), cache=cache, datasets=datasets, device=device, send_texts=send_texts))
         for p in parsed.parts
     ]
-    return _made(parsed, parts, cache, device)
+    return _build(parsed, parts, cache, device)
 
 
 def of(given: Encoder | Ranker) -> Ranker:
@@ -55,7 +55,7 @@ def rank(
     return of(ranker).index(documents, progress).search(queries, depth, among)
 
 
-def _made(spec: RankerSpec, parts: list[Ranker], cache: VectorCache, device: str | None) -> Ranker:
+def _build(spec: RankerSpec, parts: list[Ranker], cache: VectorCache, device: str | None) -> Ranker:
     name = str(spec)
     if spec.how == "bm25":
         from theodolite.engine.rankers.words import Bm25

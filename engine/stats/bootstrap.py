@@ -452,14 +452,14 @@ class _RankedGold:
     """
 
     def __init__(self, sample: Sample, times: np.ndarray) -> None:
-        self._drawn = np.ascontiguousarray(times.T)  # one row per example: rows are moved and added
+        self._times = np.ascontiguousarray(times.T)  # one row per example: rows are moved and added
         self._n = _totals(times)
         order, starts = sample.gold_order
         counts, self._spread = self._spread_of(order, starts)
         centred = np.cumsum(counts, axis=0) - (counts + self._n) / 2
-        self._gold = np.empty_like(self._drawn)
+        self._gold = np.empty_like(self._times)
         self._gold[order] = np.repeat(centred, np.diff(starts, append=len(order)), axis=0)
-        self._gold *= self._drawn
+        self._gold *= self._times
 
     def with_(self, sample: Sample) -> tuple[np.ndarray, np.ndarray]:
         """Sum of products with values, and product of both sums of squares: float64 (r,) each.
@@ -476,7 +476,7 @@ class _RankedGold:
 
     def _spread_of(self, order: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """How often each value was drawn, and the sum of squares of their ranks, less the ties'."""
-        counts = self._drawn.take(order, axis=0)
+        counts = self._times.take(order, axis=0)
         if len(starts) < len(order):
             counts = np.add.reduceat(counts, starts, axis=0)
         tied = np.einsum("gr,gr,gr->r", counts, counts, counts)

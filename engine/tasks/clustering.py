@@ -47,7 +47,7 @@ def measure(
     """
     from sklearn.cluster import MiniBatchKMeans
 
-    split, used, draws = _drawn(data, seed, at_once=at_once)
+    split, used, draws = _draw(data, seed, at_once=at_once)
     names, labels = np.unique([data.labels[i] for i in used], return_inverse=True)
     options: dict[str, Any] = {"batch_size": _BATCH_OF_ALL, "n_init": "auto"}
     if not at_once:
@@ -148,7 +148,7 @@ def scored_part(data: LabelledSentences) -> tuple[str, list[int]]:
     return split, every
 
 
-def _drawn(
+def _draw(
     data: LabelledSentences, seed: int, *, at_once: bool
 ) -> tuple[str, np.ndarray, list[np.ndarray]]:
     """Return the split, positions in the data to encode, and each draw as positions in these."""
@@ -186,8 +186,8 @@ TYPE = TaskType(
     measure=lambda task, data, vectors, protocol, seed, tick: measure(
         data, vectors, seed, tick, at_once=_at_once(protocol)
     ),
-    rows=lambda data, protocol, seed: _drawn(data, seed, at_once=_at_once(protocol))[1],
+    rows=lambda data, protocol, seed: _draw(data, seed, at_once=_at_once(protocol))[1],
     examples=lambda data, protocol, seed: labelled(
-        data, _drawn(data, seed, at_once=_at_once(protocol))[1]
+        data, _draw(data, seed, at_once=_at_once(protocol))[1]
     ),
 )

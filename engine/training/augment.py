@@ -143,7 +143,7 @@ class ReplacedTokens:
             positions = to_device(np.flatnonzero(chosen), states.device)
             logits = self.base.mlm_logits(states[positions]).to(widest(states.device))
             logits[:, special] = -torch.inf
-            masked[chosen] = _drawn(logits.softmax(dim=1), rng)
+            masked[chosen] = _sample_ids(logits.softmax(dim=1), rng)
         return cut_like(masked, ids)
 
 
@@ -158,7 +158,7 @@ def augment_of(spec: TrainSpec) -> Augment:
     return ChangedWords(spec.augmentation, spec.augmentation_rate)
 
 
-def _drawn(chances: torch.Tensor, rng: np.random.Generator) -> np.ndarray:
+def _sample_ids(chances: torch.Tensor, rng: np.random.Generator) -> np.ndarray:
     """Draw a column for each row with the row's probabilities, from `rng` on any device."""
     shares = torch.from_numpy(rng.random((len(chances), 1)))
     heights = shares.to(chances.dtype).to(chances.device)

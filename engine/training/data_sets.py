@@ -67,12 +67,12 @@ def examples(name: str, wanted: ExamplesSpec, catalog: Catalog) -> Examples:
             "sentence that is empty or came before was left out",
             "sentences that are empty or came before were left out",
         )
-        return _made(SENTENCE, [(text,) for text in distinct], notes, wanted)
+        return _examples(SENTENCE, [(text,) for text in distinct], notes, wanted)
     columns, tuples, notes = _positives(data, wanted)
     stripped = [tuple(cell.strip() for cell in row) for row in tuples]
     complete = [row for row in stripped if all(row)]
     notes += blank(len(tuples) - len(complete))
-    return _made(columns, complete, notes, wanted)
+    return _examples(columns, complete, notes, wanted)
 
 
 def with_labels(name: str, loss: str, catalog: Catalog, limit: int | None) -> Examples:
@@ -121,7 +121,7 @@ def with_labels(name: str, loss: str, catalog: Catalog, limit: int | None) -> Ex
             )
     complete = [row for row in rows if all(cell.strip() for cell in row)]
     shape = ExamplesSpec("st", False, 1, limit)
-    return _made(columns, complete, notes + blank(len(rows) - len(complete)), shape)
+    return _examples(columns, complete, notes + blank(len(rows) - len(complete)), shape)
 
 
 def _labelled_sentences(data: LabelledSentences) -> tuple[list[tuple[str, str]], list[str]]:
@@ -147,7 +147,7 @@ def _pairs_of_labels(sentences: Sequence[tuple[str, str]]) -> list[tuple[str, ..
     return pairs
 
 
-def _made(
+def _examples(
     columns: tuple[str, ...], tuples: _Tuples, notes: list[str], wanted: ExamplesSpec
 ) -> Examples:
     tuples = tuples[: wanted.limit]
@@ -257,4 +257,4 @@ def _running_text(data: Dataset, wanted: ExamplesSpec) -> Examples:
     texts, columns = data.sentences, wanted.following
     tuples = [tuple(texts[i : i + len(columns)]) for i in range(len(texts) - 1)]
     note = "All sentences count as one document, in their order."
-    return _made(columns, tuples, [note], wanted)
+    return _examples(columns, tuples, [note], wanted)

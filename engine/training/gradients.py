@@ -131,7 +131,7 @@ def _mlm_loss(
     model: TrainingModel, weight: float, masked: Masked, step: int, scaled: Scaled
 ) -> torch.Tensor:
     """The weighted MLM loss: a mean over the tokens of all micro-batches and processes."""
-    number = sum_over_ranks(torch.full((), float(masked.chosen), device=model.device))
+    number = sum_over_ranks(torch.full((), float(masked.count), device=model.device))
     number = number.clamp(min=1)
     total = torch.zeros((), device=number.device)
     for start in range(0, len(masked.ids), step):

@@ -43,7 +43,7 @@ class Masked:
     labels: list[list[int]]
 
     @property
-    def chosen(self) -> int:
+    def count(self) -> int:
         """Number of tokens that are predicted."""
         return sum(label != IGNORED for row in self.labels for label in row)
 

@@ -332,7 +332,7 @@ def _open(spec: TrainSpec) -> Base:
     trained = pooling if pooling in get_args(Pooling) else None
     normalises = any(part.kind == "Normalize" for part in checkpoint.parts)
     normalises = normalises and not source.option("pooling")
-    prompts = Prompts.of(checkpoint).asked(source)
+    prompts = Prompts.of(checkpoint).with_options(source)
     left_out = (part.kind for part in checkpoint.parts if part.kind not in _TRAINED)
     notes = tuple(
         f"The module {kind} of {checkpoint.label} is left out: what is trained ends with the "

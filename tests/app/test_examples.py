@@ -59,7 +59,7 @@ def test_two_spaces_and_the_geometries_are_there_too(starter):
     assert len(pair.report["changed"]) == 50
     assert SpacesSpec(("minilm", "wordllama"), "starter-topics", k=11).stored(starter) is None
     for encoder in STARTER_ENCODERS:
-        found = geometry.found(starter, encoder, "starter-pairs")
+        found = geometry.stored(starter, encoder, "starter-pairs")
         assert found is not None and len(found.cosine) == found.info["n_pairs"]
     known, failures = sections.read(starter, STARTER_ENCODERS, "StarterSTS")
     assert set(known) == set(STARTER_ENCODERS) and not failures
@@ -90,7 +90,7 @@ def test_an_upgrade_that_ships_is_the_one_measured_here(starter):
 
 def test_a_geometry_that_ships_is_the_one_measured_here(starter):
     """To the last digits that a float32 has."""
-    shipped_one = geometry.found(starter, "wordllama", "starter-pairs")
+    shipped_one = geometry.stored(starter, "wordllama", "starter-pairs")
     taken = geometry.take(starter.catalog.load("starter-pairs"))
     info, arrays = geometry._measure(taken, starter.load("wordllama").encode(taken.sentences), None)
     assert np.allclose(arrays["cosine"], shipped_one.cosine, atol=1e-5)

@@ -66,9 +66,9 @@ def masked_case(ranks: Ranks) -> tuple[TrainingModel, torch.Tensor]:
     hidden = mlm.Masked(ids, [[mlm.IGNORED, *ids[0][1:]], [mlm.IGNORED] * len(ids[1])])
     own = ranks.shard(np.arange(2))
     part = hidden.part(int(own[0]), int(own[-1]) + 1)
-    chosen = sum_over_ranks(torch.tensor(float(part.chosen)))
+    chosen = sum_over_ranks(torch.tensor(float(part.count)))
     loss = torch.zeros((), dtype=torch.float64)
-    if part.chosen:
+    if part.count:
         loss = mlm.mlm_loss(model, part) / chosen
         loss.backward()
     sum_gradients(model.parameters())

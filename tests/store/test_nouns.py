@@ -66,7 +66,7 @@ def test_upload_names_are_plain(store: Store, name: str) -> None:
 
 def test_workers_are_listed_while_they_are_heard_of(store: Store) -> None:
     """A silent one is gone."""
-    store.workers.seen("local-0")
+    store.workers.beat("local-0")
     assert [(w["slot"], w["pid"]) for w in store.workers.list()] == [("local-0", os.getpid())]
     store.database.change("UPDATE workers SET seen = seen - 60")
     assert store.workers.list() == []

@@ -143,11 +143,11 @@ def test_a_word_is_asked_of_what_is_at_work(store: Store, run: str) -> None:
     """It is gone with the next attempt; a run that is not wanted any more hears None."""
     assert not store.runs.ask(run, "stop")
     store.runs.start(run, 1, "local-0", LABELS)
-    assert store.runs.asked(run, 1) == ""
+    assert store.runs.request(run, 1) == ""
     assert store.runs.ask(run, "stop")
-    assert store.runs.asked(run, 1) == "stop"
+    assert store.runs.request(run, 1) == "stop"
     store.runs.cancel(run)
-    assert store.runs.asked(run, 1) is None
+    assert store.runs.request(run, 1) is None
     store.runs.retry(run)
     assert store.runs.get(run)["asked"] == ""
 

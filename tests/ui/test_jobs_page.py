@@ -94,7 +94,7 @@ def test_the_workers_stand_beside_the_jobs(visit, workspace, run, monkeypatch):
     """Who is at the run, as text; a worker that comes is seen without a reload."""
     page = visit.open("workers")
     says(page.locator("#workers"), "No worker is running")
-    workspace.store.workers.seen("local-0")
+    workspace.store.workers.beat("local-0")
     says(page.locator("#workers"), "local-0", HOSTILE)
     stays_text(page)
     monkeypatch.setenv("THEODOLITE_FLEET", "postgresql://lab@127.0.0.1:1/fleet")

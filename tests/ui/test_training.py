@@ -242,7 +242,7 @@ def test_a_running_run_is_followed_and_stopped(visitor, place, desk, training):
     expect(stop).to_be_focused()
     stop.press("Enter")
     says(row, "stopping")
-    assert desk.store.runs.asked(training, 1) == "stop"
+    assert desk.store.runs.request(training, 1) == "stop"
 
 
 def test_values_or_a_table_of_the_paper_are_one_sweep(visitor, place, desk):

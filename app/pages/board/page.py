@@ -271,7 +271,7 @@ def _import_choices(workspace: Workspace) -> Any:
                 f"{model}{revision and f', {revision[:8]}'}: {formats.plural(number, 'result')}",
                 formats.json_text([model, revision]),
             )
-            for model, revision, number in workspace.store.published.held()
+            for model, revision, number in workspace.store.published.revisions()
         ],
         value=[],
     )

@@ -93,22 +93,22 @@ def _mismatches(
         missing[tuple(name for name in absent if name not in unable)].append(task)
         unscorable[tuple(unable)].append(task)
     for word, on in differing.items():
-        yield Caveat(f"Evaluated under different {word}, so not compared: {_listed(on)}.")
+        yield Caveat(f"Evaluated under different {word}, so not compared: {_names_of(on)}.")
     for able, on in missing.items():
         if able:
             query = {"encoder": able, "task": on}
             few = on[0] if len(on) == 1 else f"{len(on)} tasks"
             link = Link(f"Evaluate {formats.listed(able)} on {few}", "evaluate", query)
-            yield Caveat(f"No score for {formats.listed(able)} on {_listed(on)}.", link)
+            yield Caveat(f"No score for {formats.listed(able)} on {_names_of(on)}.", link)
     for unable, on in unscorable.items():
         if unable:
             yield Caveat(
                 f"Without vectors, {formats.listed(unable)} can only order documents for a query: "
-                f"no score is possible on {_listed(on)}."
+                f"no score is possible on {_names_of(on)}."
             )
 
 
-def _listed(on: Sequence[str]) -> str:
+def _names_of(on: Sequence[str]) -> str:
     """Tasks by name, with their number if there are several."""
     names = formats.listed(on, MAX_LISTED)
     return names if len(on) == 1 else f"{len(on)} tasks: {names}"

@@ -254,7 +254,7 @@ def normalisation(evidence: Evidence) -> Check:
     )
     tasks = evidence.trained
     if not tasks:
-        return Check([lead, evidence.lacking("transfer")])
+        return Check([lead, evidence.why_none("transfer")])
     tuned = evidence.scores(tasks, LOGISTIC)
     conditions = {
         "plain": evidence.part(tasks, "accuracy", "plain"),
@@ -291,14 +291,14 @@ def classifier(evidence: Evidence) -> Check:
     check = contrast("classifier", conditions, None, lead, runs)
     if evidence.trained or check.evidence:
         return check
-    return replace(check, words=[*lead, evidence.lacking("transfer")])
+    return replace(check, words=[*lead, evidence.why_none("transfer")])
 
 
 def similarity(evidence: Evidence) -> Check:
     """Cosine with and without z-normalisation, two correlations, and a learned similarity."""
     tasks = evidence.of_type("sts", SEVEN) or evidence.of_type("sts", STARTER)
     if not tasks:
-        return Check([evidence.lacking("similarity")])
+        return Check([evidence.why_none("similarity")])
     lead = ["Cosine favours vectors that happen to be centred."]
     conditions = {label: evidence.part(tasks, metric) for label, metric in SIMILARITIES.items()}
     errors = evidence.part(tasks, "learned_mse")
@@ -359,7 +359,7 @@ def relations(evidence: Evidence) -> Check:
         "nothing, so none is shown."
     )
     if not transfer or not probing:
-        return Check([lead, evidence.lacking("probing" if transfer else "transfer")])
+        return Check([lead, evidence.why_none("probing" if transfer else "transfer")])
     if count < MIN_ENCODERS:
         return Check([lead, f"Choose at least {MIN_ENCODERS}, not {count}."])
     scores = {name: evidence.scores(tasks, name) for name in CLASSIFIERS}

@@ -200,7 +200,7 @@ class Evidence:
         own = self.own
         return next((name for name in own if self.tasks[name].type == "sts"), *own[:1] or [""])
 
-    def lacking(self, what: str) -> str:
+    def why_none(self, what: str) -> str:
         """Why there is no task of a type: none was chosen, or its data is not installed."""
         if self.chosen:
             return f"None of the chosen tasks is a {what} task."

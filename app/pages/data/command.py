@@ -162,8 +162,8 @@ def mine_data(
         every = submit.perform(workspace, spec, move=move)
         triplets = [one for *_, one in every if isinstance(one, Mined)]
     rows = [asdict(one) for one in triplets[:limit]]
-    row = {"name": spec.made, "triplets": len(triplets), "examples": rows}
-    done(row, f"Kept {len(triplets):,} triplets as {spec.made}.", as_json)
+    row = {"name": spec.result_name, "triplets": len(triplets), "examples": rows}
+    done(row, f"Kept {len(triplets):,} triplets as {spec.result_name}.", as_json)
     if not as_json:
         emit(rows, [field.name for field in fields(Mined)], False)
 

@@ -80,7 +80,7 @@ class MineSpec(Spec, Job):
         return f"Hard negatives for {Path(self.pairs).name} by {self.encoder}"
 
     @property
-    def made(self) -> str:
+    def result_name(self) -> str:
         """The data set that comes of it, as trainings name it."""
         return f"upload:{self.name}"
 
@@ -99,11 +99,11 @@ class MineSpec(Spec, Job):
 
     def ending(self, store: object, run_id: str) -> str:
         """What to train on."""
-        return f"Train on {self.made}."
+        return f"Train on {self.result_name}."
 
     def work(self, workspace: Workspace, position: int, reporter: Reporter) -> Iterator[Mined]:
         """Keep pairs with their negatives as a data set; yield each."""
-        if self.made in workspace.catalog.names():
+        if self.result_name in workspace.catalog.names():
             return  # killed after it was kept
         texts = workspace.catalog.load(self.documents).sentences if self.documents else []
         with TemporaryDirectory() as folder:

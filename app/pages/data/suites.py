@@ -55,7 +55,7 @@ class Suite:
     free: int
 
     @property
-    def lacking(self) -> list[SuiteTask]:
+    def missing(self) -> list[SuiteTask]:
         """Readable tasks whose data are not downloaded."""
         return [task for task in self.tasks if not task.here and not task.problem]
 
@@ -67,7 +67,7 @@ class Suite:
     @property
     def state(self) -> str:
         """How many tasks have their data, and the size of the rest."""
-        n, missing, here = len(self.tasks), self.lacking, self.here
+        n, missing, here = len(self.tasks), self.missing, self.here
         text = f"{len(here)} of {formats.plural(n, 'task')} are here"
         if missing:
             text += f"; {len(missing)} to fetch, about {text_size(missing)}"
@@ -76,7 +76,7 @@ class Suite:
 
     def block(self, visitor: bool) -> Card:
         """The state of its data and a table of its tasks; visitors fetch none."""
-        name, missing, here = self.about.name, self.lacking, self.here
+        name, missing, here = self.about.name, self.missing, self.here
         kinds = Counter(task.type for task in self.tasks).most_common()
         facts = {
             "data": self.state,
@@ -209,7 +209,7 @@ def fetch_job(name: str, tasks: Sequence[str] = ()) -> FetchJob:
             "`theodolite data suite` lists it.",
             code="unknown",
         )
-    missing = [one for one in every.lacking if not tasks or one.task in tasks]
+    missing = [one for one in every.missing if not tasks or one.task in tasks]
     if not missing:
         raise UserError(
             f"The data of {', '.join(tasks) or name} are here.",

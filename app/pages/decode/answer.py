@@ -269,7 +269,7 @@ def decode(
             result,
             words=differing(text, result.sentence),
             given=words(text),
-            unseen=tuple(known.lacking(text)) if known else (),
+            unseen=tuple(known.missing(text)) if known else (),
             token_f1=decoders.token_f1(workspace, encoder),
         )
 

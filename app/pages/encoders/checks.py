@@ -287,7 +287,7 @@ class Coverage(Answer):
 def coverage(workspace: Workspace, spec: CoverageSpec, do: Do) -> Iterator[Coverage | Working]:
     """Yield how many tasks were examined, and finally what each lacks."""
     from theodolite.engine import tasks as registry
-    from theodolite.engine.encoders.vectors import files_of, lacking
+    from theodolite.engine.encoders.vectors import files_of, missing
 
     workspace.refuse_visitors()
     files, catalog = files_of(spec.encoder), workspace.catalog
@@ -308,7 +308,7 @@ def coverage(workspace: Workspace, spec: CoverageSpec, do: Do) -> Iterator[Cover
         try:
             dataset = catalog.load(registry.get(name, catalog).dataset)
             sentences = list(dict.fromkeys(dataset.sentences))
-            left_out = lacking(files, sentences)
+            left_out = missing(files, sentences)
             row |= {"sentences": len(sentences), "lacking": len(left_out)}
             row["first"] = left_out[0][:80] if left_out else ""
         except UserError as error:

@@ -110,7 +110,7 @@ def read(
                 known[name] = _of_result(workspace, newest[name])
                 continue
             data = tasks.get(task, workspace.catalog).dataset
-            measured = service.found(workspace, name, data)
+            measured = service.stored(workspace, name, data)
             if measured and (one := of_geometry(measured, task)):
                 known[name] = one
         except (StoreError, UserError):

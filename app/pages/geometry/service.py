@@ -145,7 +145,7 @@ def key(fingerprint: str, data_hash: str, split: str) -> str:
     return hash_of(KIND, to_json(facts | {"most": MAX_SENTENCES, "k": HUB_NEIGHBOURS}))
 
 
-def found(workspace: Workspace, encoder: str, dataset: str, split: str = ALL) -> Geometry | None:
+def stored(workspace: Workspace, encoder: str, dataset: str, split: str = ALL) -> Geometry | None:
     """The stored or shipped geometry; None for neither."""
     data = workspace.catalog.load(dataset)
     place = key(workspace.bound(encoder, dataset).fingerprint, data.hash, split)
@@ -173,7 +173,7 @@ def first_data_set(workspace: Workspace) -> str:
 
 def quick(workspace: Workspace, encoder: str, dataset: str, split: str = ALL) -> Geometry | None:
     """As `found`, but measure a small, mostly encoded data set now; None for others."""
-    before = found(workspace, encoder, dataset, split)
+    before = stored(workspace, encoder, dataset, split)
     small = before is None and not workspace.demo
     if (
         small
@@ -192,7 +192,7 @@ def measure(
     progress: Progress | None = None,
 ) -> Geometry:
     """Return the stored geometry, or measure and store it."""
-    before = found(workspace, encoder, dataset, split)
+    before = stored(workspace, encoder, dataset, split)
     if before is not None:
         return before
     data = workspace.catalog.load(dataset)
@@ -308,7 +308,7 @@ class GeometryJob(Job):
 
     def is_stored(self, workspace: Workspace) -> bool:
         """Whether the geometry of every encoder is stored or ships."""
-        return all(found(workspace, one, self.dataset, self.split) for one in self.encoders)
+        return all(stored(workspace, one, self.dataset, self.split) for one in self.encoders)
 
     def units(self) -> list[str]:
         """Two units per encoder: encoding and geometry."""
@@ -323,6 +323,6 @@ class GeometryJob(Job):
         encoder = self.encoders[position // 2]
         if position % 2:
             measure(workspace, encoder, self.dataset, self.split, reporter)
-        elif found(workspace, encoder, self.dataset, self.split) is None:
+        elif stored(workspace, encoder, self.dataset, self.split) is None:
             sample = take(workspace.catalog.load(self.dataset), self.split)
             workspace.bound(encoder, self.dataset).encode(sample.sentences, reporter)

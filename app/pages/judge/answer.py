@@ -27,7 +27,7 @@ from theodolite.app.blocks import (
 from theodolite.app.examples import shipped
 from theodolite.app.pages.judge import export
 from theodolite.app.pages.judge.session import MARKS, Session, open_session
-from theodolite.app.published import Published, Static, kept
+from theodolite.app.published import Published, Static, stored_answer
 from theodolite.app.question import Answer, Do, Question
 from theodolite.app.spec import Field, Spec
 from theodolite.app.web.figures import axis, clear_colour, draw, scatter
@@ -385,7 +385,7 @@ def judgement(workspace: Workspace, session: str, *, names: bool) -> Judgement:
         if example is None:
             raise UserError("There is no session yet.", "Start one first.", code="no-result")
         return Judgement(example)
-    if board := kept(workspace, KIND, session):
+    if board := stored_answer(workspace, KIND, session):
         return Judgement(board)
     state = open_session(workspace, session)
     result = Judgement(board_of(state), names)
@@ -463,7 +463,7 @@ def _carry(published: Published) -> None:
 def _views(published: Published) -> Iterator[tuple[str, StatusSpec]]:
     """Every published session, the newest first; else the shipped example."""
     sessions = [row["id"] for row in published.source.store.judgements.list()]
-    boards = {one: kept(published.workspace, KIND, one) for one in sessions}
+    boards = {one: stored_answer(published.workspace, KIND, one) for one in sessions}
     for session, board in boards.items():
         if board:
             yield board["title"], StatusSpec(session)

@@ -260,7 +260,7 @@ def begin(workspace: Workspace, spec: JudgeSpec, session: str = "") -> str:
         for encoder in spec.encoders
     }
     content: dict[str, Any] = {"queries": queries, "documents": list(place), "rankings": rankings}
-    if not (keys := _begun("", "", spec, content).keys):
+    if not (keys := _session("", "", spec, content).keys):
         raise UserError(
             "These encoders return the same documents for every query: there is nothing to judge.",
             "Choose others, more queries or a larger top k.",
@@ -338,7 +338,7 @@ def _material(workspace: Workspace, collection: str) -> tuple[list[str], list[st
     return sentences, sentences
 
 
-def _begun(session: str, title: str, spec: JudgeSpec, kept: Mapping[str, Any]) -> Session:
+def _session(session: str, title: str, spec: JudgeSpec, kept: Mapping[str, Any]) -> Session:
     """A session without marks, of the documents that were returned."""
     queries, documents = kept["queries"], kept["documents"]
     rankings = {name: kept["rankings"][name] for name in spec.encoders}  # JSON has no order
@@ -359,7 +359,7 @@ def _without_marks(workspace: Workspace, session: str) -> Session:
     """What never changes of a stored session."""
     row = workspace.store.judgements.get(session)
     pool = workspace.store.judgements.pool(session)
-    return _begun(session, row["title"], JudgeSpec(**row["spec"]), pool)
+    return _session(session, row["title"], JudgeSpec(**row["spec"]), pool)
 
 
 def open_session(workspace: Workspace, session: str) -> Session:

@@ -271,7 +271,7 @@ def card(workspace: Workspace, result_id: int) -> list[Block]:
             (name.replace("_", " "), f"`{text}`" if text else "none")
             for name, text in (details.get("prompts") or {}).items()
         ),
-        *_drawn(details.get("dependent")),
+        *_dependent_cells(details.get("dependent")),
     ]
     blocks += [Text(f"Protocol {result['protocol']}"), *protocol_card(result["protocol"], more)]
     return [Card(f"{task}, {encoder}", blocks, "one-result")]
@@ -309,7 +309,7 @@ def _numbers(workspace: Workspace, result: Mapping[str, Any]) -> Iterator[Block]
     yield Caveats([Caveat(note) for note in notes])
 
 
-def _drawn(dependent: Mapping[str, Any] | None) -> Iterator[tuple[str, str]]:
+def _dependent_cells(dependent: Mapping[str, Any] | None) -> Iterator[tuple[str, str]]:
     """What intervals and tests draw where examples are not independent, see `tasks.clusters`."""
     if dependent is None:
         return

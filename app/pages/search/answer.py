@@ -370,7 +370,7 @@ def _by_encoder(
     status: Nothing | Progress | None = None
     if needed is not None and not needed.is_stored(workspace) and not do(needed):
         status = _status(workspace, needed, collection)
-        if collection.lacking == len(collection.sentences) or collection.needs_index:
+        if collection.missing == len(collection.sentences) or collection.needs_index:
             return HitsColumn(name, status=status)
     start = time.perf_counter()
     if status is None:
@@ -379,7 +379,7 @@ def _by_encoder(
     note = ""
     if status is not None:
         n = len(collection.sentences)
-        note = f"The best of {n - collection.lacking:,} sentences so far; there are {n:,}."
+        note = f"The best of {n - collection.missing:,} sentences so far; there are {n:,}."
     elif built := collection.built:
         note = (
             f"By lists: {built.probed} of {built.lists:,} are searched and "

@@ -94,14 +94,14 @@ class Searchable:
         index: finds positions of sentences.
         sentences: the sentences by position.
         encoder: encodes queries.
-        lacking: number of sentences that cannot be found yet, for lack of vectors or an index.
+        missing: number of sentences that cannot be found yet, for lack of vectors or an index.
         built: the recall of the index, and its times; None for exact search.
     """
 
     index: Exact | MappedIndex
     sentences: Sequence[str]
     encoder: Encoder
-    lacking: int = 0
+    missing: int = 0
     built: Built | None = None
 
     @property
@@ -167,7 +167,7 @@ class Exact:
         self._refreshed = False
 
     @property
-    def lacking(self) -> int:
+    def missing(self) -> int:
         """Number of sentences without a loaded vector."""
         return len(self._there) - int(self._there.sum())
 
@@ -206,7 +206,7 @@ class Exact:
                 progress(before + done, len(self._there))
 
         for block, texts in self._blocks():
-            before = len(self._there) - self.lacking
+            before = len(self._there) - self.missing
             self._take(block, self.encoder.encode(texts, moved))
 
     def _blocks(self) -> Iterator[tuple[np.ndarray, list[str]]]:
@@ -249,10 +249,10 @@ def so_far(workspace: Workspace, spec: str, collection: str) -> Searchable:
     if not isinstance(searchable.index, Exact) or searchable.needs_index:
         return searchable
     if vectors.is_fitted(searchable.encoder):
-        waiting = vectors.missing(workspace, spec, collection) if searchable.index.lacking else 0
-        return replace(searchable, lacking=waiting)
+        waiting = vectors.missing(workspace, spec, collection) if searchable.index.missing else 0
+        return replace(searchable, missing=waiting)
     searchable.index.refresh()
-    return replace(searchable, lacking=searchable.index.lacking)
+    return replace(searchable, missing=searchable.index.missing)
 
 
 def open_collection(
@@ -267,7 +267,7 @@ def open_collection(
         searchable = _open(workspace, spec, collection)
     if isinstance(searchable.index, Exact):
         searchable.index.complete(progress)
-    return replace(searchable, lacking=0)
+    return replace(searchable, missing=0)
 
 
 def rank(
@@ -432,7 +432,7 @@ def needed_job(
     name = str(parse(encoder))
     if opened.needs_index or (index and opened.is_large and not opened.built):
         return IndexJob(name, dataset)
-    return EncodeJob(name, dataset) if opened.lacking > vectors.SMALL else None
+    return EncodeJob(name, dataset) if opened.missing > vectors.SMALL else None
 
 
 def why_incomplete(workspace: Workspace, encoder: str, collection: str) -> str:
@@ -446,7 +446,7 @@ def undone(opened: Searchable, collection: str) -> str:
     if opened.needs_index:
         n = len(opened.sentences)
         return f"{collection} has {n:,} sentences, and no index for this encoder yet."
-    sentences = formats.plural(opened.lacking, "sentence")
+    sentences = formats.plural(opened.missing, "sentence")
     return f"{sentences} of {collection} are not yet encoded by it."
 
 

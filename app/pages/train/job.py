@@ -439,7 +439,7 @@ class SweepJob(Job):
         Raises:
             LeftOut: the sweep was asked to stop.
         """
-        if last_event(workspace, reporter, Finished) is None and reporter.asked(STOP):
+        if last_event(workspace, reporter, Finished) is None and reporter.is_requested(STOP):
             raise LeftOut(LEFT_OUT, "Retry the run to train it as well.", code="stale")
         return self.trainings()[position].work(workspace, position, reporter)
 
@@ -555,7 +555,7 @@ def _record(job: TrainingJob[Any], workspace: Workspace, reporter: Reporter) -> 
     def done(event: Started | Stepped) -> int:
         return int(WHOLE * (before + (1 - before) * event.step / max(1, event.steps)))
 
-    events = job.train(workspace, lambda: reporter.asked(STOP))
+    events = job.train(workspace, lambda: reporter.is_requested(STOP))
     for event in _note_new_start(events) if earlier else events:
         data = event.to_dict()
         reporter.event(data.pop("kind"), data)

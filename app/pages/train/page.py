@@ -94,7 +94,7 @@ class EncoderForm(Form):
     )
     out = "my-encoder"
     following = ("train", "prompts")
-    _shown: tuple[dict[str, Any], list[Block]] = ({}, [])
+    _last_examples: tuple[dict[str, Any], list[Block]] = ({}, [])
 
     def presets(self) -> Sequence[Any]:
         """Presets for this machine, and the paper's."""
@@ -165,7 +165,7 @@ class EncoderForm(Form):
         own = settings(TrainSpec)
         options = {name: own[name].read(str(values[name])) for name in READING}
         inputs = {"train": values["train"], **options}
-        known, blocks = self._shown
+        known, blocks = self._last_examples
         if known == inputs:  # files may be large, and most settings do not matter to them
             return blocks
         tables_by_name = first_examples(self.workspace, **inputs)
@@ -174,7 +174,7 @@ class EncoderForm(Form):
             for columns, *rows in tables_by_name.values()
         ]
         blocks = [Fold("First examples", tables)] if tables else []
-        self._shown = inputs, blocks
+        self._last_examples = inputs, blocks
         return blocks
 
     def _start_of(self, spec: TrainSpec) -> str:
@@ -344,7 +344,7 @@ class Mining:
             run = self.workspace.store.runs.get(values.run) if values.run else None
             if run is None or run["state"] != "done":
                 return None
-            data_set = MineSpec.from_spec(run["spec"]).made
+            data_set = MineSpec.from_spec(run["spec"]).result_name
             return _choose(form, values, data_set, f"{data_set} is chosen.")
 
         moved, filled = self.panel.moved.change, [form.controls["train"], form.controls["preset"]]

@@ -23,7 +23,7 @@ from theodolite.app.pages.trainings.answer import (
     uses,
 )
 from theodolite.app.pages.trainings.service import Course, TrainingRun
-from theodolite.app.published import Published, Static, kept
+from theodolite.app.published import Published, Static, stored_answer
 from theodolite.app.report.button import report_button
 from theodolite.app.report.file import of_answer
 from theodolite.app.web import address, parts
@@ -265,7 +265,7 @@ def _carry(published: Published) -> None:
 
 def _read(workspace: Workspace, key: str) -> Course:
     """A training as published."""
-    frozen = kept(workspace, service.KIND, key)
+    frozen = stored_answer(workspace, service.KIND, key)
     if frozen is None:
         raise UserError(f"The training {key[:40]!r} is not published.", code="unknown")
     return service.thaw(frozen)

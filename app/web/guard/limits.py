@@ -97,15 +97,15 @@ class Buckets:
     def __init__(self, rate: Rate, clock: Callable[[], float] = time.monotonic) -> None:
         self._rate = rate
         self._clock = clock
-        self._kept: LRUCache[str, tuple[float, float]] = LRUCache(MAX_KEPT)
+        self._buckets: LRUCache[str, tuple[float, float]] = LRUCache(MAX_KEPT)
 
     def take(self, key: str) -> float:
         """Take a token; return 0, or the seconds until the next token."""
         now = self._clock()
-        tokens, then = self._kept.get(key, (self._rate.burst, now))
+        tokens, then = self._buckets.get(key, (self._rate.burst, now))
         tokens = min(self._rate.burst, tokens + (now - then) * self._rate.per_second)
         wait = 0.0 if tokens >= 1 else (1 - tokens) / self._rate.per_second
-        self._kept[key] = (tokens if wait else tokens - 1, now)
+        self._buckets[key] = (tokens if wait else tokens - 1, now)
         return wait
 
 

@@ -31,12 +31,12 @@ class _Waits:
     def __init__(self, free: int, clock: Callable[[], float]) -> None:
         self._free = free
         self._clock = clock
-        self._kept: LRUCache[str, tuple[int, float]] = LRUCache(MAX_KEPT)
+        self._failures: LRUCache[str, tuple[int, float]] = LRUCache(MAX_KEPT)
         """Number of failures, and the time of the last."""
 
     def left(self, key: str) -> float:
         """Seconds until the next attempt is accepted."""
-        count, last = self._kept.get(key, (0, 0.0))
+        count, last = self._failures.get(key, (0, 0.0))
         if count < self._free:
             return 0.0
         wait = min(MAX_WAIT, 2.0 ** min(count - self._free, 20))
@@ -45,12 +45,12 @@ class _Waits:
     def fail(self, key: str) -> None:
         """Record a failed attempt."""
         now = self._clock()
-        count, last = self._kept.get(key, (0, now))
-        self._kept[key] = (1 if now - last > FORGOTTEN_AFTER else count + 1, now)
+        count, last = self._failures.get(key, (0, now))
+        self._failures[key] = (1 if now - last > FORGOTTEN_AFTER else count + 1, now)
 
     def forget(self, key: str) -> None:
         """Forget the failures of a key."""
-        self._kept.pop(key, None)
+        self._failures.pop(key, None)
 
 
 class Login:

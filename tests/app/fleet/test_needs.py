@@ -7,7 +7,7 @@ import pytest
 
 from tests.errors import refused
 from theodolite.app.fleet.files import Files
-from theodolite.app.fleet.needs import FILES, Machine, Resources, lacking
+from theodolite.app.fleet.needs import FILES, Machine, Resources, unmet
 from theodolite.app.fleet.worker import Copy, move, parse_kinds
 from theodolite.app.pages.evaluate.job import EvaluateJob
 from theodolite.app.pages.train.job import TrainJob
@@ -30,7 +30,7 @@ HAS = [f"the data set MR ({'a' * 12})", "the data set TREC", "the package mteb"]
     ],
 )
 def test_what_a_machine_lacks(need: str, is_there: bool) -> None:
-    assert lacking([need], HAS) == ([] if is_there else [need])
+    assert unmet([need], HAS) == ([] if is_there else [need])
 
 
 def test_what_an_evaluation_needs(starter: Workspace) -> None:
@@ -67,10 +67,10 @@ def test_a_machine_reads_data_before_it_begins(starter: Workspace) -> None:
     machine = Machine(starter.catalog)
     name = "the data set starter-pairs"
     right = f"{name} ({starter.catalog.load('starter-pairs').hash[:12]})"
-    assert name in machine.has() and machine.lacking([right]) == []
+    assert name in machine.has() and machine.missing([right]) == []
     assert right in machine.has()
     for need in (f"{name} ({'0' * 12})", "the data set MR (0)", FILES):
-        assert machine.lacking([need]) == [need]
+        assert machine.missing([need]) == [need]
     assert FILES in Machine(starter.catalog, files=True).has()
 
 

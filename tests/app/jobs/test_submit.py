@@ -155,7 +155,7 @@ def states(workspace: Workspace) -> list[str]:
 def at_work(workspace: Workspace, job: Job) -> str:
     """The id of a run that a worker is at."""
     run = queue(workspace, job)
-    workspace.store.workers.seen("local-0")
+    workspace.store.workers.beat("local-0")
     workspace.store.runs.start(run, 1, "local-0", job.units())
     return run
 

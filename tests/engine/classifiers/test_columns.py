@@ -275,7 +275,7 @@ def test_optimisers_are_torchs_with_a_decay_for_each_column(kind: str, peer: Any
     peers = [peer([w], weight_decay=float(d)) for w, d in zip(theirs, decays, strict=True)]
     for step, left in enumerate([torch.tensor([0, 1, 2])] * 20 + [torch.tensor([0, 2])] * 20):
         if step == 20:
-            ours = [p.kept(left) for p in ours]
+            ours = [p.take(left) for p in ours]
             optimiser.keep(left)
         gradient = torch.randn(4, 3, generator=generator().manual_seed(step), dtype=torch.float64)
         optimiser.step(ours, [gradient[:, left].clone()])

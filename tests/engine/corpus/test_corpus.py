@@ -16,7 +16,7 @@ from theodolite.engine.corpus.cut import Cut, cut, texts_of
 from theodolite.engine.corpus.encode import encode_shard, finish
 from theodolite.engine.corpus.reading import EncodedCorpus
 from theodolite.engine.encoders import load
-from theodolite.engine.encoders.vectors import files_of, lacking
+from theodolite.engine.encoders.vectors import files_of, missing
 
 SENTENCES = ["A cat.", "", "Ein Hund läuft.", "two  spaces", "中文", "A cat."]
 
@@ -176,7 +176,7 @@ def test_damaged_sentences_are_not_encoded(tmp_path):
 
 def test_other_sentences_than_its_own_are_refused(tmp_path):
     encoded(out := tmp_path / "out", text(tmp_path))
-    assert lacking(files_of(f"vectors:{out}"), ["A cat.", "A bird."]) == ["A bird."]
+    assert missing(files_of(f"vectors:{out}"), ["A cat.", "A bird."]) == ["A bird."]
     with refused("missing", "1 of 2 sentences"):
         load(f"vectors:{out}").encode(["A cat.", "A bird."])
     with refused("invalid", out.name):

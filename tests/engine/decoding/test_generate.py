@@ -85,7 +85,7 @@ class Table:
                 chances[row, piece] = chance
         return chances.log(), state
 
-    def chosen(self, state: list[tuple[int, ...]], rows: torch.Tensor) -> list[tuple[int, ...]]:
+    def select(self, state: list[tuple[int, ...]], rows: torch.Tensor) -> list[tuple[int, ...]]:
         """Some of them."""
         return [state[row] for row in rows.tolist()]
 

@@ -161,7 +161,7 @@ def test_one_token_at_a_time_is_all_at_once(packed: bool, monkeypatch: pytest.Mo
             logits, state = steps.step(state, last)
             torch.testing.assert_close(logits, expected[:, place], atol=1e-5, rtol=1e-5)
         before = steps.begin(VECTORS)
-        swapped = steps.chosen(steps.chosen(before, torch.tensor([1, 0, 1])), torch.tensor([2, 1]))
+        swapped = steps.select(steps.select(before, torch.tensor([1, 0, 1])), torch.tensor([2, 1]))
         logits, _ = steps.step(swapped, ids[:, 0])
         other, _ = steps.step(steps.begin(VECTORS[[1, 0]]), ids[:, 0])
         torch.testing.assert_close(logits, other)
@@ -239,7 +239,7 @@ def test_a_state_can_be_gone_on_from_twice(model: CausalDecoder, vectors: torch.
     state = model.begin(vectors)
     first, _ = model.step(state, SAID[:, 0])
     again, _ = model.step(state, SAID[:, 0])
-    turned, _ = model.step(model.chosen(state, torch.tensor([1, 0])), SAID[:, 0])
+    turned, _ = model.step(model.select(state, torch.tensor([1, 0])), SAID[:, 0])
     assert torch.equal(first, again)
     assert torch.allclose(turned, first.flip(0), atol=1e-5)
 

@@ -12,7 +12,7 @@ from tests.fakes.folder import files as write_files
 from tests.fakes.tables import parquet
 from theodolite.engine.datasets import limits
 from theodolite.engine.encoders import load
-from theodolite.engine.encoders.vectors import files_of, lacking, save
+from theodolite.engine.encoders.vectors import files_of, missing, save
 
 SENTENCES = ["A cat.", "Ein Hund.", "two  spaces", "中文"]
 VECTORS = np.arange(12, dtype=np.float32).reshape(4, 3)
@@ -83,7 +83,7 @@ def test_says_how_many_it_lacks_and_names_the_first(tmp_path):
     with refused("missing", "3 of 4", "'A bird.'"):
         load(spec).encode(["A cat.", "A bird.", "No.", "A bird."])
     files = files_of(f"{spec} + random:8 | normalise")
-    assert lacking(files, ["A cat.", "A bird."]) == ["A bird."]
+    assert missing(files, ["A cat.", "A bird."]) == ["A bird."]
     assert files_of("random:8") == []
 
 

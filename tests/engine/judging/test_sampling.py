@@ -13,7 +13,7 @@ from sklearn.metrics import accuracy_score, cohen_kappa_score, recall_score
 from benchmarks import judging
 from tests.errors import refused
 from tests.fakes.openai import FakeOpenAI, chat, grade, question, status, talking
-from theodolite.engine.chat import LONGEST, Chat, amount_sent, canonical, said
+from theodolite.engine.chat import LONGEST, Chat, amount_sent, canonical, text_of
 from theodolite.engine.datasets import Catalog
 from theodolite.engine.errors import Code
 from theodolite.engine.judging import pool, sampling, second, surrogate
@@ -259,8 +259,8 @@ def test_no_difference_is_rarely_claimed(kind: str) -> None:
 )
 def test_a_reply_is_read_or_it_is_not(content: object, mark: int | None) -> None:
     """One grade, whatever stands around it; nothing is guessed, of answers of another shape too."""
-    assert second.read(said(chat(content))) == mark
-    assert not any(map(said, ({}, {"choices": []}, {"choices": [7]}, {"choices": None})))
+    assert second.read(text_of(chat(content))) == mark
+    assert not any(map(text_of, ({}, {"choices": []}, {"choices": [7]}, {"choices": None})))
 
 
 def test_a_document_cannot_end_itself() -> None:

@@ -159,7 +159,7 @@ def test_fifteen_percent_are_chosen_of_which_80_10_10() -> None:
     )
     seen, labels = np.array(masked.ids), np.array(masked.labels)
     chosen = labels != mlm.IGNORED
-    assert masked.chosen == chosen.sum() and not chosen[before < 5].any()
+    assert masked.count == chosen.sum() and not chosen[before < 5].any()
     assert chosen[before >= 5].mean() == pytest.approx(0.15, abs=0.005)
     np.testing.assert_array_equal(np.where(chosen, labels, seen), before)
     other = chosen & (seen != 4) & (seen != before)
@@ -201,9 +201,9 @@ def test_the_loss_of_mlm_is_that_of_scipy_and_of_transformers(
         model, "mlm_logits", lambda states: rows.append(len(states)) or whole(states)
     )
     loss = float(mlm.mlm_loss(model, masked).detach())
-    assert rows == [masked.chosen] == [len(chosen)]
+    assert rows == [masked.count] == [len(chosen)]
     assert loss == pytest.approx(summed, rel=within)
-    assert loss / masked.chosen == pytest.approx(float(by_transformers.detach()), abs=within)
+    assert loss / masked.count == pytest.approx(float(by_transformers.detach()), abs=within)
 
 
 def begun(**changes: object) -> tuple[TrainingModel, Objective, list[Column]]:
@@ -316,7 +316,9 @@ def test_tokens_are_drawn_in_the_precision_of_the_device() -> None:
     widths = {"mps": torch.float32, "cuda": torch.float64}
     assert {name: widest(torch.device(name)) for name in widths} == widths
     chances = torch.tensor([[0.1, 0.9, 0.0], [0.0, 0.2, 0.8]])
-    drawn, exact = (augment._drawn(each, default_rng(0)) for each in (chances, chances.double()))
+    drawn, exact = (
+        augment._sample_ids(each, default_rng(0)) for each in (chances, chances.double())
+    )
     assert drawn.tolist() == exact.tolist()
 
 
@@ -408,7 +410,7 @@ def test_the_whole_batch_is_one_forward_with_autograds_gradients(name: str) -> N
         expected = objective.loss([plain.vectors(c.ids, side=c.side) for c in columns])
     if objective.mlm_weight:
         masked = mask_tokens(columns, plain, default_rng(0), objective.mlm_probability)
-        expected = expected + objective.mlm_weight * mlm.mlm_loss(plain, masked) / masked.chosen
+        expected = expected + objective.mlm_weight * mlm.mlm_loss(plain, masked) / masked.count
     assert_autograds(model, loss, plain, expected)
 
 
@@ -474,7 +476,7 @@ def test_autocast_is_for_the_forward_pass_alone(mlm_weight: float) -> None:
         backward(around, objective, columns, None, default_rng(0))
         losses = [objective.loss(plain.vectors(rows).split(len(EXAMPLES)))]
         if mlm_weight:
-            losses.append(mlm_weight * mlm.mlm_loss(plain, masked) / masked.chosen)
+            losses.append(mlm_weight * mlm.mlm_loss(plain, masked) / masked.count)
     for loss in losses:
         loss.backward()
     assert_same(around, plain, rtol=1e-5, atol=1e-6)

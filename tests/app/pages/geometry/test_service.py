@@ -54,10 +54,10 @@ def test_bad_questions_are_refused() -> None:
 def test_it_is_measured_once(starter: Workspace) -> None:
     """Found again with the same numbers, and listed for the chart of all encoders."""
     measured = geometry.measure(starter, "random:32", "starter-pairs")
-    again = geometry.found(starter, "random:32", "starter-pairs")
+    again = geometry.stored(starter, "random:32", "starter-pairs")
     assert again is not None and again.info == measured.info
     np.testing.assert_array_equal(again.singular, measured.singular)
-    assert geometry.found(starter, "random:33", "starter-pairs") is None
+    assert geometry.stored(starter, "random:33", "starter-pairs") is None
     job, shares = geometry.GeometryJob(("random:16",), "starter-pairs"), []
     for _ in range(2):
         do_units(starter, job, shares.append)

@@ -86,7 +86,7 @@ def no_fleet(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_local_worker(workspace: Workspace) -> None:
     """What it does and what waits for it."""
     assert workers.now(workspace).workers == []
-    workspace.store.workers.seen("local-0")
+    workspace.store.workers.beat("local-0")
     runs, title = workspace.store.runs, f"at work {HOSTILE}"
     run = runs.create("evaluate", {}, title)
     runs.start(run, 1, "local-0", ["one", "two"])
@@ -128,7 +128,7 @@ def test_a_fleet_that_does_not_answer(
 ) -> None:
     """Is said, and the worker here is shown all the same."""
     monkeypatch.setenv(VARIABLE, "postgresql://lab:s3cret@127.0.0.1:1/fleet")
-    workspace.store.workers.seen("local-0")
+    workspace.store.workers.beat("local-0")
     found = workers.now(workspace)
     assert "does not answer" in found.problem and len(found.workers) == 1
     assert "s3cret" not in shown(found)

@@ -217,7 +217,7 @@ def test_what_is_fitted_on_the_collection_waits_until_all_is_encoded(workspace: 
     workspace.load("random:46").encode(sentences)
     assert '"index":7,' in shown(workspace, encoders=(spec,), queries=[sentences[7]])
     opened = [retrieval.so_far(workspace, spec, TOPICS) for _ in range(2)]
-    assert opened[0].encoder is opened[1].encoder and opened[0].lacking == 0
+    assert opened[0].encoder is opened[1].encoder and opened[0].missing == 0
 
 
 def test_what_is_too_large_for_memory_waits_for_its_index(
