@@ -115,11 +115,16 @@ class MappedIndex:
         _, candidates = self.index.search(queries, min(self.size, max(REFINED, 10 * k)))
         scores = np.full((len(queries), k), -np.inf, np.float32)
         ids = np.full((len(queries), k), -1, np.int64)
-        for row, (query, near) in enumerate(zip(queries, candidates, strict=True)):
-            rows = np.sort(near[near >= 0])
-            cosines = self._rows(rows) @ query
-            best = np.lexsort((rows, -cosines))[:k]
-            scores[row, : len(best)], ids[row, : len(best)] = cosines[best], rows[best]
+        together = max(1, _BLOCK // candidates.shape[1])
+        for start in range(0, len(queries), together):
+            positions = np.unique(candidates[start : start + together])
+            positions = positions[positions >= 0]  # -1 stands for none
+            vectors = self._rows(positions)
+            for row in range(start, min(start + together, len(queries))):
+                rows = np.sort(candidates[row][candidates[row] >= 0])
+                cosines = vectors[np.searchsorted(positions, rows)] @ queries[row]
+                best = np.lexsort((rows, -cosines))[:k]
+                scores[row, : len(best)], ids[row, : len(best)] = cosines[best], rows[best]
         return np.minimum(scores, 1.0), ids
 
     def _among(
