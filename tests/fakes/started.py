@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 
 from tests.waiting import wait_until
 from theodolite.app import ui
+from theodolite.app.pages.board import training_data
 from theodolite.app.workspace import Workspace
 
 
@@ -67,11 +69,23 @@ def steps_of(dockerfile: str) -> list[str]:
 
 
 @contextmanager
+def serving(workspace: Workspace, **how: Any) -> Iterator[Any]:
+    """The app, launched here; `how` is for `ui.launch`.
+
+    Its board does not ask mteb about models, which is a process of eight seconds for each store.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(training_data, "look_up", lambda *_: False)
+        demo = ui.launch(workspace, open_browser=False, block=False, **how)
+        try:
+            yield demo
+        finally:
+            demo.close()
+
+
+@contextmanager
 def launched(workspace: Workspace, **how: Any) -> Iterator[httpx.Client]:
-    """That somebody; `how` is for `ui.launch`."""
-    demo = ui.launch(workspace, open_browser=False, block=False, **how)
-    try:
+    """That somebody, and the app launched here."""
+    with serving(workspace, **how) as demo:
         with httpx.Client(base_url=f"http://127.0.0.1:{demo.server_port}", timeout=60) as client:
             yield client
-    finally:
-        demo.close()

@@ -5,9 +5,9 @@ from typing import Any
 
 from playwright.sync_api import Browser as Chromium, Page, Playwright
 
+from tests.fakes.started import serving
 from tests.ui.conftest import FLAGS, PATIENCE
 from tests.waiting import wait_until
-from theodolite.app import ui
 from theodolite.app.desktop import window
 from theodolite.app.desktop.window import Browser
 from theodolite.app.workspace import Workspace
@@ -56,22 +56,21 @@ def test_it_can_be_installed_behind_a_login(
 ) -> None:
     """Chromium itself has nothing against it, before the login as well as after."""
     workspace = Workspace(tmp_path / "store")
-    demo = ui.launch(workspace, open_browser=False, auth=(NAME, PASSWORD), block=False)
     context = playwright.chromium.launch_persistent_context(
         tmp_path / "profile", executable_path=chromium, args=list(FLAGS)
     )
     page = context.pages[0]
     page.set_default_timeout(PATIENCE)
-    page.goto(demo.local_url)
-    page.get_by_label("username").wait_for()
-    assert faults(page) == []
-    page.get_by_label("username").fill(NAME)
-    page.get_by_label("password").fill(PASSWORD)
-    page.get_by_role("button", name="Login").click()
-    page.wait_for_selector(".t-header")
-    assert faults(page) == []
-    context.close()
-    demo.close()
+    with serving(workspace, auth=(NAME, PASSWORD)) as demo:
+        page.goto(demo.local_url)
+        page.get_by_label("username").wait_for()
+        assert faults(page) == []
+        page.get_by_label("username").fill(NAME)
+        page.get_by_label("password").fill(PASSWORD)
+        page.get_by_role("button", name="Login").click()
+        page.wait_for_selector(".t-header")
+        assert faults(page) == []
+        context.close()
 
 
 def faults(page: Page) -> list[Any]:

@@ -21,7 +21,7 @@ import httpx
 import pytest
 
 from tests.app.web.guard.conftest import LISTED
-from theodolite.app import ui
+from tests.fakes.started import serving
 from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.pages.encoders.service import STARTERS
 from theodolite.app.web.guard.limits import whole_characters
@@ -349,9 +349,8 @@ def opened() -> Iterator[set[str]]:
 def running(house: Path, request: pytest.FixtureRequest) -> Iterator[Any]:
     """The app: a person's own, and a demonstration for strangers."""
     workspace = Workspace(house / "store", demo=request.param == "demo")
-    demo = ui.launch(workspace, open_browser=False, block=False)
-    yield demo
-    demo.close()
+    with serving(workspace) as demo:
+        yield demo
 
 
 @pytest.fixture
