@@ -137,19 +137,18 @@ def test_a_page_opened_again_follows_the_run_that_is_under_way(ready: Workspace)
 
 
 @pytest.mark.usefixtures("int8_products")
-@pytest.mark.parametrize(("ms", "taken"), [(4.0, "minilm?dtype=int8"), (9.0, "minilm")])
-def test_a_transformer_is_offered_in_int8(
-    ready: Workspace, tmp_path: Path, ms: float, taken: str
-) -> None:
+def test_a_transformer_is_offered_in_int8(ready: Workspace, tmp_path: Path) -> None:
     """Where it is as good and quicker; it stands in no ranking of those that were asked for."""
-    for name, took in (("minilm", 8.0), ("minilm?dtype=int8", ms)):
-        keep(ready, name, latency_ms=[took], dim=384)
-    sheet = chosen(ready, written(tmp_path / "t.csv", topics(12)), ["minilm"], margin=40)
-    assert sheet["best"]["encoder"] == "minilm" and sheet["ties"] == []
-    assert sheet["cheapest"]["encoder"] == taken
-    assert sheet["cheapest"]["ms_per_sentence"] == min(ms, 8.0)
-    assert [row["encoder"] for row in sheet["encoders"]] == ["minilm", "random:256"]
-    assert f"{taken} with" in " ".join(sentences(sheet))
+    file = written(tmp_path / "t.csv", topics(12))
+    for ms, taken, margin in ((4.0, "minilm?dtype=int8", 40), (9.0, "minilm", 41)):
+        for name, took in (("minilm", 8.0), ("minilm?dtype=int8", ms)):
+            keep(ready, name, latency_ms=[took], dim=384)
+        sheet = chosen(ready, file, ["minilm"], margin=margin)
+        assert sheet["best"]["encoder"] == "minilm" and sheet["ties"] == []
+        assert sheet["cheapest"]["encoder"] == taken
+        assert sheet["cheapest"]["ms_per_sentence"] == min(ms, 8.0)
+        assert [row["encoder"] for row in sheet["encoders"]] == ["minilm", "random:256"]
+        assert f"{taken} with" in " ".join(sentences(sheet))
 
 
 def test_ties_and_what_would_end_them(ready: Workspace, tmp_path: Path) -> None:

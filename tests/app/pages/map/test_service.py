@@ -377,7 +377,7 @@ def test_a_selection_becomes_a_data_set_but_not_for_visitors(workspace, reader, 
 def test_points_are_seen_while_they_move_and_not_after(workspace, monkeypatch) -> None:
     """Over HTTP, as many as the map has; nothing is left when it is made."""
     monkeypatch.setattr(projection, "_WATCHED_EVERY", 0.0)
-    job, seen = MapSpec(ENCODER, "starter-topics"), []
+    job, seen = MapSpec(ENCODER, "starter-pairs"), []
     browser = TestClient(FastAPI(routes=routes(workspace)))
 
     def look(share: float = 0.0) -> int:
@@ -398,7 +398,7 @@ def test_points_are_seen_while_they_move_and_not_after(workspace, monkeypatch) -
 def test_work_that_is_given_up_leaves_nothing(workspace, monkeypatch) -> None:
     """A run that is cancelled here."""
     monkeypatch.setattr(projection, "_WATCHED_EVERY", 0.0)
-    job = MapSpec(ENCODER, "starter-topics", seed=1)
+    job = MapSpec(ENCODER, "starter-pairs", seed=1)
 
     def stop(share: float) -> None:
         if workspace.store.derived.unfinished(job.key(workspace)):

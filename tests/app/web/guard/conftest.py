@@ -10,6 +10,8 @@ from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.workspace import Workspace
 
 LISTED = "random:16"
+ALLOWED = ["lab.example.org", "*.site.example"]
+"""Names of hosts."""
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -31,7 +33,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
 @pytest.fixture(scope="module")
 def client(workspace: Workspace) -> Iterator[httpx.Client]:
     """Somebody without a browser, and the app without a login."""
-    with launched(workspace) as made:
+    with launched(workspace, allow_hosts=ALLOWED) as made:
         yield made
 
 
