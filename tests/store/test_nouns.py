@@ -2,8 +2,6 @@
 
 import hashlib
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -148,18 +146,3 @@ def test_a_session_is_known_by_its_id(store: Store, session: str) -> None:
     assert store.judgements.list() == [] and store.database.rows("SELECT * FROM marks") == []
     with refused("unknown", session):
         store.judgements.get(session)
-
-
-def test_marks_survive_a_kill(store: Store, session: str) -> None:
-    """Whatever was said to be kept is there when its process is killed the moment after."""
-    code = (
-        "import sys, time; from pathlib import Path; from theodolite.store import Store\n"
-        "store = Store.open(Path(sys.argv[1]))\n"
-        "store.judgements.add_mark(sys.argv[2], 0, 'me', 1.0)\n"
-        "print('kept', flush=True); time.sleep(60)"
-    )
-    command = [sys.executable, "-c", code, str(store.folder), session]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout.readline() == "kept\n"
-        process.kill()
-    assert store.judgements.marks(session) == {0: {"me": 1.0}}

@@ -39,15 +39,6 @@ def names_begun(bench: Bench, start: str) -> list[str]:
     return [name for name, *_ in bench.begun() if name.startswith(start)]
 
 
-def test_lower_priorities_run_earlier(shared: Bench) -> None:
-    """Whatever the order in which they were queued."""
-    shared.under_way("first", 1, 1.0)
-    runs = [shared.measure(f"priority{p}", 1, 0.01, p) for p in (5, 0, -5)]
-    for run in runs:
-        shared.over(run)
-    assert names_begun(shared, "priority") == ["priority-5", "priority0", "priority5"]
-
-
 def test_what_a_person_waits_for_does_not_wait(shared: Bench) -> None:
     """Neither behind the run at work nor behind those before it; two of them take turns."""
     long = shared.under_way("long", 1, 60.0)

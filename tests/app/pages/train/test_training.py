@@ -401,10 +401,7 @@ def test_a_decoder_is_found_by_the_weights_of_its_encoder(workspace: Workspace, 
         assert name("random:32") == folder.name
     shutil.rmtree(other)
     assert name("random:32") == "out"
-
-
-def test_of_other_weights_the_name_decides(workspace: Workspace, out: Path) -> None:
-    """A fingerprint that nobody has any more does not hide a decoder of that very spec."""
+    # A fingerprint that nobody has any more does not hide a decoder of that very spec.
     facts = facts_of(out) | {"fingerprint": "0" * 32}
     (out / decoders.FACTS).write_text(json.dumps(facts), "utf-8")
     decoders.register(workspace, out)
