@@ -6,12 +6,14 @@ import stat
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 
+import gradio as gr
 import httpx
 import pytest
 from filelock import FileLock
@@ -19,11 +21,12 @@ from gradio.blocks import Blocks
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from tests.fakes.started import launched
-from theodolite.app import ui
+from tests.fakes.started import launched, serving
+from theodolite.app import ui, vectors
 from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.ui import PAGES, RAIL
-from theodolite.app.web import docs, palette, scratch, template
+from theodolite.app.web import background_call as working, docs, palette, parts, scratch, template
+from theodolite.app.web.controls import Answer, on
 from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
 
@@ -38,8 +41,12 @@ def test_a_port_in_use_is_an_error_that_names_a_free_one(workspace):
     assert "--port" in error.value.hint
 
 
-def test_two_apps_that_start_at_once_find_two_ports(workspace, monkeypatch):
-    """The port that was free when we looked is taken by the time we listen: another one serves."""
+def test_it_launches_whatever_else_the_machine_does(workspace, monkeypatch):
+    """The port that was free when we looked is taken by the time we listen: another one serves.
+
+    Too busy for a page in three seconds, it launches all the same: Gradio would take that for a
+    machine that cannot reach itself.
+    """
     build, taken = ui.build, socket.socket()
 
     def while_another_is_faster(workspace):
@@ -50,11 +57,10 @@ def test_two_apps_that_start_at_once_find_two_ports(workspace, monkeypatch):
         return build(workspace)
 
     monkeypatch.setattr(ui, "build", while_another_is_faster)
-    demo = ui.launch(workspace, open_browser=False, block=False)
-    with taken:
+    monkeypatch.setattr(httpx, "head", Mock(side_effect=httpx.ReadTimeout("after 3 s")))
+    with serving(workspace) as demo, taken:
         assert demo.server_port != taken.getsockname()[1]
         assert httpx.get(f"{demo.local_url}config").is_success
-    demo.close()
     # A thread that computes would meet it half imported while another imports mteb.
     assert ui.UNDIVIDED in sys.modules
 
@@ -78,19 +84,6 @@ def test_laying_out_writes_no_configuration_of_the_pages(
     config = demo.get_config_file()
     assert {page.PATH for page in ui.PAGES} == pages == set(config["page"])
     assert len(config["components"]) > 500 and len(config["dependencies"]) == len(demo.fns)
-
-
-def test_a_machine_too_busy_for_a_page_in_three_seconds_launches_all_the_same(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Gradio would take that for a machine that cannot reach itself."""
-
-    def late(*args: object, **kwargs: object) -> None:
-        raise httpx.ReadTimeout("after 3 s")
-
-    monkeypatch.setattr(httpx, "head", late)
-    with launched(workspace) as client:
-        assert client.get("/healthz").is_success
 
 
 MOUNTED = 66
@@ -175,9 +168,9 @@ def test_what_is_imported_ahead_exists(module: str) -> None:
     assert find_spec(module)
 
 
-def test_every_component_of_the_app_is_listed(tmp_path: Path) -> None:
+def test_every_component_of_the_app_is_listed(config: Any) -> None:
     """Each with its script, and all files are there; another version may write its list anew."""
-    kinds = {block.get_block_name() for block in ui.build(Workspace(tmp_path)).blocks.values()}
+    kinds = {part["type"] for part in config["components"]}
     assert kinds >= {"dropdown", "html", "textbox"}
     for kind in kinds:
         assert any(name.endswith(".js") for name in template.component_files([kind])), kind
@@ -306,3 +299,122 @@ def test_nothing_else_is_served(client: TestClient, name: str) -> None:
 def test_what_a_page_holds_stays_text() -> None:
     shown = docs.html("# A & B\n\n<script>x</script> ![p](p.webp) [more](scores.md#a)\n")
     assert "&lt;script&gt;" in shown and "<img" not in shown and 'href="scores#a"' in shown
+
+
+# What a page says while it works: at once, with a bar; given up when it is not wanted any more.
+
+
+@pytest.fixture
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Progress is told almost at once."""
+    monkeypatch.setattr(working, "SOON_SECONDS", 0.01)
+    monkeypatch.setattr(working, "EVERY_SECONDS", 0.01)
+
+
+class Held:
+    """A call that waits until it is let go, says a word, and ends."""
+
+    def __init__(self) -> None:
+        self.go, self.ended = threading.Event(), threading.Event()
+
+    def __call__(self, say: working.Say) -> list[int]:
+        try:
+            self.go.wait(60)
+            say("Still at it", None, None)
+        finally:
+            self.ended.set()
+        return [1]
+
+
+@pytest.mark.usefixtures("hasty")
+def test_what_takes_long_is_told_step_by_step() -> None:
+    """First what is done, then how far with the time left, last the answer."""
+    event, halfway = threading.Event(), threading.Event()
+
+    def work(say: working.Say) -> list[int]:
+        event.wait(60)
+        say("Encoding <b>", 0.5, 20.0)
+        halfway.wait(60)
+        return [7]
+
+    steps = working.follow(work, "Loading")
+    first, nothing = next(steps)
+    assert "Loading" in first and "t-unknown" in first and nothing is None
+    event.set()
+    second, _ = next(steps)
+    assert 'aria-valuenow="50"' in second and "about 20 s left" in second
+    assert "Encoding &lt;b&gt;" in second
+    halfway.set()
+    assert next(steps) == ("", [7])
+
+
+@pytest.mark.usefixtures("hasty")
+def test_a_new_question_of_a_tab_ends_the_old_one() -> None:
+    """The old work stops at its next word; another tab's goes on."""
+    old, elsewhere = Held(), Held()
+    before = working.follow(old, "Old", "tab")
+    other = working.follow(elsewhere, "Other", "another tab")
+    assert next(before)[1] is next(other)[1] is None
+    assert list(working.follow(lambda say: [3], "New", "tab"))[-1] == ("", [3])
+    assert list(before) == []
+    old.go.set()
+    assert old.ended.wait(60)
+    elsewhere.go.set()
+    assert list(other)[-1] == ("", [1])
+
+
+@pytest.mark.usefixtures("hasty")
+def test_who_hangs_up_leaves_no_work_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Over HTTP, as a closed tab does: the server notices, and the work ends by itself."""
+    monkeypatch.setattr(working, "ALIVE_SECONDS", 0.1)
+    ended, over = threading.Event(), threading.Event()
+
+    def work(say: working.Say) -> list[int]:
+        try:
+            while not over.wait(0.02):
+                say("Still at it", None, None)
+        finally:
+            ended.set()
+        return [1]
+
+    def answer(request: gr.Request) -> Iterator[Answer]:
+        for progress, _ in working.follow(work, "At it", request.session_hash):
+            yield {shown: progress}
+
+    with gr.Blocks(analytics_enabled=False) as demo:
+        shown = parts.static("")
+        on(gr.Button().click, answer, None, [shown], parts.notice())
+    demo.queue().launch(prevent_thread_lock=True, quiet=True)
+    try:
+        body = {"fn_index": 0, "data": [""], "session_hash": "gone"}
+        with httpx.Client(base_url=demo.local_url, timeout=60) as client:
+            client.post("gradio_api/queue/join", json=body).raise_for_status()
+            url, about = "gradio_api/queue/data", {"session_hash": "gone"}
+            with client.stream("GET", url, params=about) as lines:
+                assert any("Still at it" in line for line in lines.iter_lines())
+        assert ended.wait(40)
+    finally:
+        over.set()
+        demo.close()
+
+
+def test_encoding_goes_part_by_part(starter: Workspace) -> None:
+    """Shares that grow to one, and nothing lacks afterwards."""
+    seen = list(vectors.encode_missing(starter, "random:21", "starter-topics"))
+    shares = [share for _, share, _ in seen if share is not None]
+    assert len(shares) > 5 and shares == sorted(shares)
+    assert shares[-1] == 1
+    assert "Encoding 2,040 sentences of starter-topics" in seen[-1][0]
+    for spec in ("random:21", "random:21 | normalise"):  # steps share the vectors
+        assert vectors.missing(starter, spec, "starter-topics") == 0
+
+
+def test_what_would_take_too_long_is_left_to_a_run(
+    starter: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It says how long, and keeps what it has."""
+    monkeypatch.setattr(vectors, "PATIENCE_SECONDS", 0.0)
+    with pytest.raises(vectors.TooSlow) as slow:
+        list(vectors.encode_missing(starter, "random:22", "starter-topics"))
+    assert slow.value.left > 0
+    assert 0 < vectors.missing(starter, "random:22", "starter-topics") < 2040
