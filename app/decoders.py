@@ -198,11 +198,11 @@ def card_of(workspace: Workspace, name: str) -> str:
         ) from error
 
 
-def folder_of(workspace: Workspace, named: str) -> Path:
+def folder_of(workspace: Workspace, name: str) -> Path:
     """The folder of a decoder, given by its name in the list or by its path."""
     rows = list_all(workspace)
-    own = paths.expand(named).absolute()
-    return next((row.folder for row in rows if row.name == named), own)
+    own = paths.expand(name).absolute()
+    return next((row.folder for row in rows if row.name == name), own)
 
 
 def inside(workspace: Workspace, folder: Path) -> bool:

@@ -59,8 +59,8 @@ class Recent(Generic[Key, Value]):
     def __contains__(self, key: Key) -> bool:
         return key in self._values
 
-    def forget(self, chosen: Callable[[Key], bool]) -> None:
+    def forget(self, matches: Callable[[Key], bool]) -> None:
         """Drop the values of some keys."""
         with self._lock:
-            for key in [key for key in self._values if chosen(key)]:
+            for key in [key for key in self._values if matches(key)]:
                 del self._values[key]

@@ -206,7 +206,7 @@ def _speed(
     encode: Callable[[list[str]], Any],
     length: int,
     bounds: tuple[int, int, float],
-    held: Callable[[], None],
+    note_peak: Callable[[], None],
 ) -> list[float]:
     """Sentences per second, in several repeats, after a warm-up that finds the batch size."""
     fewest, most, enough = bounds
@@ -225,7 +225,7 @@ def _speed(
         start = time.perf_counter()
         encode(texts)
         speeds.append(number / max(time.perf_counter() - start, 1e-9))
-        held()
+        note_peak()
     return speeds
 
 

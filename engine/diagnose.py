@@ -194,8 +194,10 @@ def _measure(
     return _Given(references, back, values)
 
 
-def _figure_rows(given: Mapping[System, _Given], mover: str, seed: int) -> tuple[FigureRow, ...]:
-    lengths = np.array([count_words(sentence) for sentence in given["decoder"].references])
+def _figure_rows(
+    by_system: Mapping[System, _Given], mover: str, seed: int
+) -> tuple[FigureRow, ...]:
+    lengths = np.array([count_words(sentence) for sentence in by_system["decoder"].references])
     groups = [("", np.ones(len(lengths), bool))]
     for low, high in LENGTHS:
         name = f"{low} to {high} words" if high else f"{low} or more words"
@@ -209,15 +211,17 @@ def _figure_rows(given: Mapping[System, _Given], mover: str, seed: int) -> tuple
         )
         for name, rows in groups
         if rows.any()
-        for system, one in given.items()
+        for system, one in by_system.items()
     )
 
 
 def _figures(
-    given: _Given, rows: np.ndarray, mover: str, seed: int, *, whole: bool
+    measured: _Given, rows: np.ndarray, mover: str, seed: int, *, whole: bool
 ) -> tuple[Figure, ...]:
-    references, back = ([side[i] for i in rows] for side in (given.references, given.sentences))
-    values = {name: column[rows] for name, column in given.values.items()}
+    references, back = (
+        [side[i] for i in rows] for side in (measured.references, measured.sentences)
+    )
+    values = {name: column[rows] for name, column in measured.values.items()}
     times = diagnostics.resamples(len(rows), DRAWS, seed)
 
     def mean(metric: str, name: str, factor: float = 100.0) -> Figure:

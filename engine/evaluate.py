@@ -95,7 +95,7 @@ def evaluate(
 def _one(
     encoder: Encoder | Ranker,
     task: Task,
-    chosen: Protocol | None,
+    rules: Protocol | None,
     seed: int | None,
     catalog: Catalog,
     progress: Progress | None,
@@ -103,7 +103,7 @@ def _one(
     """Run one task. Only exceptions raised by `progress` propagate."""
     from theodolite.engine.tasks import clusters, type_of
 
-    protocol = chosen or protocols.get(task.protocol)
+    protocol = rules or protocols.get(task.protocol)
     watched = _ProgressWatch(progress)
     result = Result(
         encoder=encoder.name,
@@ -134,7 +134,7 @@ def _one(
         if watched.stop is not None:
             raise watched.stop from None
         return _failure(result, error, time.perf_counter() - start - watched.seconds)
-    choice = "default of the task" if chosen is None else "asked for"
+    choice = "default of the task" if rules is None else "asked for"
     return replace(
         result,
         scores=measured.scores,

@@ -125,7 +125,7 @@ def explain_failure(
 
 
 def fetched(
-    fetch: Callable[[], T], kept: Callable[[], T | None], what: str, page: str, revision: str
+    fetch: Callable[[], T], in_cache: Callable[[], T | None], what: str, page: str, revision: str
 ) -> T:
     """Return what `fetch` loads from the hub; if it cannot be reached, what was `kept` of it."""
     try:
@@ -137,7 +137,7 @@ def fetched(
         code, message, hint = _UNREACHABLE
         unknown = f"{message.format(what=what)} ({type(error).__name__})"
         why = explain_failure(error, what, page, revision) or UserError(unknown, hint, code=code)
-        stored = kept() if why.code == "unreachable" else None
+        stored = in_cache() if why.code == "unreachable" else None
         if stored is None:
             raise why from error
         return stored

@@ -242,7 +242,7 @@ class Fleet:
         unit: str,
         work: str,
         version: str,
-        given: Mapping[str, Any],
+        task: Mapping[str, Any],
         needs: Sequence[str] = (),
         priority: int = 0,
     ) -> None:
@@ -252,14 +252,14 @@ class Fleet:
             unit: its id.
             work: the kind of work.
             version: of `given`; workers claim those of their version.
-            given: JSON-able.
+            task: JSON-able.
             needs: what a worker must have that claims it.
             priority: lower is claimed earlier.
         """
         self.rows(
             "INSERT INTO theodolite.units (id, work, version, given, needs, priority)"
             " VALUES (%s, %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING",
-            [unit, work, version, json.dumps(given), list(needs), priority],
+            [unit, work, version, json.dumps(task), list(needs), priority],
         )
 
     def claim(

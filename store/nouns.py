@@ -216,10 +216,10 @@ class Workers(Table):
         return [WorkerRow(**row) for row in rows]  # type: ignore[typeddict-item]
 
 
-def _free(name: str, taken: Collection[str]) -> str:
+def _free(name: str, names: Collection[str]) -> str:
     """The name, with a number behind it if it is taken."""
     tried = (f"{name}-{n}" if n > 1 else name for n in count(1))
-    return next(one for one in tried if one not in taken)
+    return next(one for one in tried if one not in names)
 
 
 class Visits:

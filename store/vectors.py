@@ -207,19 +207,19 @@ class Matrix:
         by_prefix = np.argsort(prefixes, kind="stable")
         self._sorted, self._order = prefixes[by_prefix], order[by_prefix]
 
-    def _look_up(self, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _look_up(self, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Rows for keys "V16" (n,): those present whose checksum holds."""
-        is_stored = np.zeros(len(wanted), bool)
-        if not len(self._keys) or not len(wanted):
+        is_stored = np.zeros(len(keys), bool)
+        if not len(self._keys) or not len(keys):
             return is_stored, np.empty((0, self._dim), np.float32)
-        place = np.searchsorted(self._sorted, _prefixes(wanted), side="right") - 1
+        place = np.searchsorted(self._sorted, _prefixes(keys), side="right") - 1
         at = self._order[np.maximum(place, 0)]
-        is_stored = self._keys["key"][at] == wanted
+        is_stored = self._keys["key"][at] == keys
         rows = np.asarray(self._rows[at[is_stored]], np.float32)
         whole = np.empty(len(rows), bool)
         for start in range(0, len(rows), _SLICE):
             part = slice(start, start + _SLICE)
-            sums = _checksums(wanted[is_stored][part], rows[part], self._weights)
+            sums = _checksums(keys[is_stored][part], rows[part], self._weights)
             whole[part] = sums == self._keys["check"][at[is_stored][part]]
         if not whole.all():
             is_stored[np.flatnonzero(is_stored)[~whole]] = False

@@ -203,20 +203,22 @@ def _keyword(parameter: Parameter) -> inspect.Parameter:
     )
 
 
-def _texts(given: Sequence[str]) -> list[str]:
-    for text in given:
+def _texts(values: Sequence[str]) -> list[str]:
+    for text in values:
         if len(text) > MAX_CHARACTERS:
             raise UserError(
                 f"A text has {len(text):,} characters.",
                 f"Give at most {MAX_CHARACTERS:,}.",
                 code="too-large",
             )
-    return _few(given, MAX_QUERIES, "text")
+    return _few(values, MAX_QUERIES, "text")
 
 
-def _few(given: Sequence[str], most: int, what: str) -> list[str]:
-    if len(given) > most:
+def _few(values: Sequence[str], most: int, what: str) -> list[str]:
+    if len(values) > most:
         raise UserError(
-            f"{len(given)} {what}s are too many at once.", f"Name at most {most}.", code="too-large"
+            f"{len(values)} {what}s are too many at once.",
+            f"Name at most {most}.",
+            code="too-large",
         )
-    return list(given)
+    return list(values)

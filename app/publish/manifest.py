@@ -137,8 +137,8 @@ def _count(names: Iterable[str]) -> str:
     return formats.plural(len(list(names)), "file")
 
 
-def _size(held: Iterable[bytes]) -> int:
-    return sum(map(len, held))
+def _size(contents: Iterable[bytes]) -> int:
+    return sum(map(len, contents))
 
 
 def readme(

@@ -272,10 +272,10 @@ def gate_save(
     write(saved, Path(baseline))
 
 
-def _several(given: Any) -> list[Any]:
+def _several(value: Any) -> list[Any]:
     """Wrap a single encoder in a list; one of sentence-transformers is iterable itself."""
-    single = isinstance(given, str | bytes) or is_encoder(given) or not isinstance(given, Iterable)
-    several = [given] if single else list(given)
+    single = isinstance(value, str | bytes) or is_encoder(value) or not isinstance(value, Iterable)
+    several = [value] if single else list(value)
     for one in filter(is_encoder, several):
         missing = [name for name in ("name", "fingerprint") if not hasattr(one, name)]
         if missing:

@@ -113,7 +113,7 @@ def _as_data(piece: str | Piece | Group) -> dict[str, Any]:
     return {"module": module, "props": attributes}
 
 
-def frame(shown: Pieces) -> str:
+def frame(pieces: Pieces) -> str:
     """A document as HTML for a notebook, in a frame that takes the document's height.
 
     The frame's scripts have no access to the notebook around it, and send no requests.
@@ -122,7 +122,7 @@ def frame(shown: Pieces) -> str:
     return (
         f'<iframe id="{name}" title="Theodolite" sandbox="allow-scripts allow-downloads" '
         f'style="width:100%;height:{_FIRST_HEIGHT}px;border:0" '
-        f'srcdoc="{escape(document(shown))}"></iframe>'
+        f'srcdoc="{escape(document(pieces))}"></iframe>'
         f'<script>(() => {{ const frame = document.getElementById("{name}"); '
         'addEventListener("message", (event) => { '
         "if (frame && event.source === frame.contentWindow && event.data?.height > 0) "

@@ -531,8 +531,8 @@ def _number(text: str, control: Control) -> float | None:
     return int(number) if whole else number
 
 
-def _value(filled: Any, box: Any) -> Any:
+def _value(updates: Any, box: Any) -> Any:
     """The value of a control after it is filled with a value or an update."""
-    if isinstance(filled, dict) and filled.get("__type__") == "update":
-        return filled.get("value", box.value)
-    return filled
+    if isinstance(updates, dict) and updates.get("__type__") == "update":
+        return updates.get("value", box.value)
+    return updates

@@ -102,7 +102,7 @@ def header(title: str, about: str = "", links: Mapping[str, str] | None = None) 
 
 
 @contextmanager
-def more(title: str = "More controls", *, named: bool = False) -> Iterator[gr.Column]:
+def more(title: str = "More controls", *, is_named: bool = False) -> Iterator[gr.Column]:
     """The panel of a page's remaining controls, opened by the '…' button placed here.
 
     Use it last in `bar`. The panel is at the right edge, a bottom sheet on a phone; Escape closes
@@ -111,14 +111,14 @@ def more(title: str = "More controls", *, named: bool = False) -> Iterator[gr.Co
 
     Args:
         title: title of the panel, and tooltip and accessible name of its button. Plain text.
-        named: whether to show the title on the button, except on a phone, for a main control.
+        is_named: whether to show the title on the button, except on a phone, for a main control.
     """
     import gradio as gr
 
     name = escape(title)
-    words = f'<b aria-hidden="true">{name}</b>' if named else ""
+    words = f'<b aria-hidden="true">{name}</b>' if is_named else ""
     static(
-        f'<button type="button" class="t-more-button{" t-named" if named else ""}" '
+        f'<button type="button" class="t-more-button{" t-named" if is_named else ""}" '
         f'aria-expanded="false" title="{name}" aria-label="{name}" aria-controls="more" '
         'data-press="more">'
         f'<span aria-hidden="true">…</span>{words}</button>',

@@ -22,14 +22,14 @@ converge quadratically, so that what is left after the last is below 0.01."""
 
 
 def predictions(
-    features: np.ndarray, labels: np.ndarray, seen: np.ndarray, c: float, tick: ProgressCallback
+    features: np.ndarray, labels: np.ndarray, visible: np.ndarray, c: float, tick: ProgressCallback
 ) -> np.ndarray:
     """Fit one L2-penalised logistic regression a fold, and predict every row by each.
 
     Args:
         features: float (n, d), standardised.
         labels: int64 (n,), classes from 0, at least two.
-        seen: bool (n, folds), the rows that each is fitted on; each has every class.
+        visible: bool (n, folds), the rows that each is fitted on; each has every class.
         c: inverse strength of the penalty, as scikit-learn's `C`; the intercept is not penalised.
         tick: called with the share done.
 
@@ -49,11 +49,11 @@ def predictions(
         penalty = np.full((x.shape[1], 1), 1 / c, np.float32)
         penalty[-1] = 0.0
         size = max(1, _MAX_CELLS // target.size)
-        predicted = np.empty(seen.shape, np.int64)
-        for at in range(0, seen.shape[1], size):
-            tick(at / seen.shape[1])
+        predicted = np.empty(visible.shape, np.int64)
+        for at in range(0, visible.shape[1], size):
+            tick(at / visible.shape[1])
             some = slice(at, at + size)
-            logits = _Folds(x, target, seen[:, some], penalty, start).logits()
+            logits = _Folds(x, target, visible[:, some], penalty, start).logits()
             one = logits.shape[2] == 1
             predicted[:, some] = logits[:, :, 0] > 0 if one else logits.argmax(axis=2)
     return predicted
@@ -82,17 +82,17 @@ class _Folds:
         self,
         x: np.ndarray,
         target: np.ndarray,
-        seen: np.ndarray,
+        visible: np.ndarray,
         penalty: np.ndarray,
         start: np.ndarray,
     ) -> None:
         self.x, self.target, self.penalty = x, target, penalty
-        self.shape = (len(x), seen.shape[1], target.shape[1])
-        self.mask = seen.astype(np.float32)[:, :, None]
-        self.weights = np.tile(start, (1, seen.shape[1]))
+        self.shape = (len(x), visible.shape[1], target.shape[1])
+        self.mask = visible.astype(np.float32)[:, :, None]
+        self.weights = np.tile(start, (1, visible.shape[1]))
         p = _softmax((x @ start)[:, None])[:, 0]
         curvature = penalty + (p * (1 - p)).mean(axis=0) * (x * x).sum(axis=0)[:, None]
-        self.scale = np.tile(np.float32(1) / curvature, (1, seen.shape[1]))
+        self.scale = np.tile(np.float32(1) / curvature, (1, visible.shape[1]))
 
     def logits(self) -> np.ndarray:
         """Solve: float32 (n, folds, classes), or one logit of two classes."""

@@ -59,11 +59,11 @@ class DatasetSource:
         return stamp(*self.paths)
 
 
-def _paths(given: object) -> Iterator[Path]:
-    if isinstance(given, Path):
-        yield given
-    elif isinstance(given, list | tuple | dict):
-        for part in given.values() if isinstance(given, dict) else given:
+def _paths(value: object) -> Iterator[Path]:
+    if isinstance(value, Path):
+        yield value
+    elif isinstance(value, list | tuple | dict):
+        for part in value.values() if isinstance(value, dict) else value:
             yield from _paths(part)
 
 

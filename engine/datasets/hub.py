@@ -108,9 +108,9 @@ def load(name: str) -> Dataset:
     return read(path, filename, mapping, str(pinned))
 
 
-def _fetch(wanted: HubFile) -> Path:
+def _fetch(address: HubFile) -> Path:
     """Return the file's path in the hub's cache, downloading it if needed."""
-    place, revision, file = wanted.repository, wanted.revision, wanted.file
+    place, revision, file = address.repository, address.revision, address.file
 
     def kept() -> Path | None:
         return in_cache(place, file, revision, "dataset") if file else None
@@ -119,7 +119,7 @@ def _fetch(wanted: HubFile) -> Path:
         from huggingface_hub import HfApi, hf_hub_download
 
         about = HfApi().dataset_info(place, revision=revision, timeout=15, files_metadata=True)
-        _check(wanted, {one.rfilename: one.size for one in about.siblings or []})
+        _check(address, {one.rfilename: one.size for one in about.siblings or []})
         return Path(hf_hub_download(place, file, repo_type="dataset", revision=revision))
 
     # A commit never changes, so the hub need not be asked.
@@ -129,16 +129,16 @@ def _fetch(wanted: HubFile) -> Path:
     return fetched(fetch, kept, what, f"datasets/{place}", revision)
 
 
-def _check(wanted: HubFile, sizes: dict[str, int | None]) -> None:
+def _check(address: HubFile, sizes: dict[str, int | None]) -> None:
     """Refuse a missing or too large file before downloading."""
-    if wanted.file not in sizes:
+    if address.file not in sizes:
         known = [f for f in sizes if f.lower().removesuffix(".gz").endswith(ENDINGS)]
-        near = difflib.get_close_matches(wanted.file, known, n=5, cutoff=0.3) or known[:5]
-        what = f"no file {wanted.file}" if wanted.file else "more than one file to choose from"
+        near = difflib.get_close_matches(address.file, known, n=5, cutoff=0.3) or known[:5]
+        what = f"no file {address.file}" if address.file else "more than one file to choose from"
         raise UserError(
-            f"{wanted.repository} has {what} at {wanted.revision}.",
+            f"{address.repository} has {what} at {address.revision}.",
             f"Write {_FORM}. Files it has: {', '.join(near) or 'none that can be read here'}.",
-            code="unknown" if wanted.file else "ambiguous",
+            code="unknown" if address.file else "ambiguous",
         )
-    if (sizes[wanted.file] or 0) > MAX_BYTES:
-        raise too_large(f"{wanted.file} of {wanted.repository}")
+    if (sizes[address.file] or 0) > MAX_BYTES:
+        raise too_large(f"{address.file} of {address.repository}")

@@ -94,17 +94,17 @@ class Manifest:
         Columns(self.kind, dict.fromkeys(roles, "column"), type=self.type)
 
     @classmethod
-    def of(cls, given: Any, place: str) -> Manifest:
+    def of(cls, value: Any, place: str) -> Manifest:
         """The manifest in a JSON value."""
         known = [one.name for one in fields(cls)]
         try:
-            if unknown := [name for name in given if name not in known]:
+            if unknown := [name for name in value if name not in known]:
                 raise UserError(
                     f"{place} has the field {unknown[0]!r}.",
                     f"The fields are {', '.join(known)}.",
                     code="unknown",
                 )
-            return cls(**given)
+            return cls(**value)
         except (TypeError, AttributeError) as error:
             raise UserError(
                 f"{place} is not a manifest: {first_line(error)}.",
@@ -233,7 +233,7 @@ def _expression(pattern: str, variables: Mapping[str, str]) -> re.Pattern[str]:
     )
 
 
-def _files_of(folder: Path, given: Any) -> list[Part]:
+def _files_of(folder: Path, value: Any) -> list[Part]:
     """The files of a split, all of them inside of the folder."""
 
     def inside(name: str) -> Path:
@@ -246,9 +246,9 @@ def _files_of(folder: Path, given: Any) -> list[Part]:
         file, first, step = (of, 0, 1) if isinstance(of, str) else of
         return inside(file), first, step
 
-    if isinstance(given, Mapping):
-        return [{role: side(of) for role, of in given.items()}]
-    return [inside(name) for name in ([given] if isinstance(given, str) else given)]
+    if isinstance(value, Mapping):
+        return [{role: side(of) for role, of in value.items()}]
+    return [inside(name) for name in ([value] if isinstance(value, str) else value)]
 
 
 def read(

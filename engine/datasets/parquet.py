@@ -115,11 +115,11 @@ class ParquetFile:
                 code="wrong-kind",
             )
 
-    def _check(self, chosen: Collection[str] | None, bounded: bool) -> None:
+    def _check(self, columns: Collection[str] | None, bounded: bool) -> None:
         """Check the limits from the file's metadata."""
         about, leaves = self._file.metadata, list(enumerate(self._file.schema))
-        if chosen is not None:
-            within = self._leaves(chosen)
+        if columns is not None:
+            within = self._leaves(columns)
             leaves = [(at, leaf) for at, leaf in leaves if leaf.path in within]
         if bounded and about.num_rows > limits.MAX_ROWS:
             raise limits.too_many_rows(self._filename)

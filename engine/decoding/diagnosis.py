@@ -140,14 +140,14 @@ class Diagnosis:
         return fields
 
     @classmethod
-    def from_dict(cls, given: Mapping[str, Any]) -> Diagnosis:
+    def from_dict(cls, values: Mapping[str, Any]) -> Diagnosis:
         """Read the output of `to_dict`; other keys (of a result's `details`) are ignored."""
-        rows = [row | {"figures": tuple(map(_figure, row["figures"]))} for row in given["rows"]]
-        own = {one.name: given[one.name] for one in fields(cls) if one.name != "examples"}
+        rows = [row | {"figures": tuple(map(_figure, row["figures"]))} for row in values["rows"]]
+        own = {one.name: values[one.name] for one in fields(cls) if one.name != "examples"}
         own |= {
             "rows": tuple(FigureRow(**row) for row in rows),
-            "samples": tuple(DecodedSample(**sample) for sample in given["samples"]),
-            "notes": tuple(given["notes"]),
+            "samples": tuple(DecodedSample(**sample) for sample in values["samples"]),
+            "notes": tuple(values["notes"]),
         }
         return cls(**own)
 
@@ -194,8 +194,8 @@ def to_result(diagnosis: Diagnosis, source: str = "") -> Result:
     )
 
 
-def _figure(given: Mapping[str, Any]) -> Figure:
-    numbers: dict[str, Any] = {n: math.nan if v is None else v for n, v in given.items()}
+def _figure(values: Mapping[str, Any]) -> Figure:
+    numbers: dict[str, Any] = {n: math.nan if v is None else v for n, v in values.items()}
     return Figure(**numbers)
 
 

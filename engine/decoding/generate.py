@@ -251,17 +251,17 @@ def _longer(row: _Hypothesis, token: int, score: float, words: KnownWords | None
     return _Hypothesis(row.owner, (*row.ids, token), score, beginning)
 
 
-def _finish(kept: list[Candidate], row: _Hypothesis, score: float, width: int) -> None:
+def _finish(candidates: list[Candidate], row: _Hypothesis, score: float, width: int) -> None:
     """Keep a hypothesis that ends if it is among the best finished ones of its vector."""
-    if score > _bar(kept, width):
-        kept.append(Candidate(row.ids, score, True))
-        kept.sort(key=lambda c: -c.score)
-        del kept[width:]
+    if score > _bar(candidates, width):
+        candidates.append(Candidate(row.ids, score, True))
+        candidates.sort(key=lambda c: -c.score)
+        del candidates[width:]
 
 
-def _bar(kept: list[Candidate], width: int) -> float:
+def _bar(candidates: list[Candidate], width: int) -> float:
     """The score to exceed to be among the best finished ones."""
-    return kept[-1].score if len(kept) == width else -torch.inf
+    return candidates[-1].score if len(candidates) == width else -torch.inf
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ def targets(ids: Tensor, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
     return inputs, at, labels
 
 
-def cross_entropy(states: Tensor, table: Tensor, wanted: Tensor) -> Tensor:
+def cross_entropy(states: Tensor, table: Tensor, labels: Tensor) -> Tensor:
     """Mean of -log softmax(states @ table.T)[wanted], a scalar, in blocks of rows.
 
     All logits of an update at once are hundreds of megabytes to write, read and free; those of a
@@ -51,18 +51,18 @@ def cross_entropy(states: Tensor, table: Tensor, wanted: Tensor) -> Tensor:
     Args:
         states: float (m, width).
         table: float (vocabulary, width).
-        wanted: int64 (m,).
+        labels: int64 (m,).
     """
     kind, low = states.device.type, states.dtype
     if torch.is_autocast_enabled(kind):
         if kind != "cpu":
-            return F.cross_entropy(F.linear(states, table).float(), wanted)
+            return F.cross_entropy(F.linear(states, table).float(), labels)
         low = torch.get_autocast_dtype(kind)
     if not torch.is_grad_enabled():
-        parts = zip(torch.split(states, ROWS), torch.split(wanted, ROWS), strict=True)
+        parts = zip(torch.split(states, ROWS), torch.split(labels, ROWS), strict=True)
         sums = [F.cross_entropy(F.linear(s, table), w, reduction="sum") for s, w in parts]
         return torch.stack(sums).sum() / len(states)
-    mean: Tensor = _Mean.apply(states, table, wanted, low)  # type: ignore[no-untyped-call]
+    mean: Tensor = _Mean.apply(states, table, labels, low)  # type: ignore[no-untyped-call]
     return mean
 
 
@@ -71,7 +71,7 @@ class _Mean(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, states: Tensor, table: Tensor, wanted: Tensor, low: torch.dtype
+        ctx: Any, states: Tensor, table: Tensor, labels: Tensor, low: torch.dtype
     ) -> Tensor:
         """Multiply matrices in `low`; compute the rest in float32 or wider."""
         wide = torch.promote_types(states.dtype, torch.float32)
@@ -81,7 +81,7 @@ class _Mean(torch.autograd.Function):
         for start in range(0, len(states), ROWS):
             part = slice(start, start + ROWS)
             chances = F.log_softmax(F.linear(inputs[part], weight), -1, dtype=wide)
-            place = wanted[part, None]
+            place = labels[part, None]
             total -= chances.gather(1, place).sum()
             # The gradient of a row is its probabilities, minus one at the target token.
             chances.exp_().scatter_add_(1, place, chances.new_full(place.shape, -1.0))
@@ -196,13 +196,13 @@ class Block(nn.Module):
         self.widen, self.narrow = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
         self.dropout = nn.Dropout(dropout)
 
-    def forward(self, x: Tensor, prefix: Tensor, seen: Tensor) -> Tensor:
+    def forward(self, x: Tensor, prefix: Tensor, mask: Tensor) -> Tensor:
         """Transform the positions that follow a prefix.
 
         Args:
             x: (n, t, width).
             prefix: (n, p, width).
-            seen: bool (t, p + t), the positions that each may attend to.
+            mask: bool (t, p + t), the positions that each may attend to.
 
         Returns:
             (n, t, width).
@@ -213,7 +213,7 @@ class Block(nn.Module):
             self._split(self.query(normed)),
             torch.cat([before[0], own[0]], 2),
             torch.cat([before[1], own[1]], 2),
-            attn_mask=seen,
+            attn_mask=mask,
             dropout_p=self.p if self.training else 0.0,
         )
         x = x + self.dropout(self.mix(attended.transpose(1, 2).flatten(2)))
@@ -352,7 +352,7 @@ def _step(
     prefix: int,
     heads: int,
     cache: Tensor,
-    filled: int,
+    length: int,
     rows: Tensor | None,
     last: Tensor,
     room: int,
@@ -361,17 +361,17 @@ def _step(
     """Logits, and a cache with one more position; see `PrefixTransformer` for what is computed."""
     width, n = tokens.shape[1], last.shape[0]
     states = cache.clone() if rows is None else cache.index_select(2, rows)
-    if filled == states.shape[3]:
+    if length == states.shape[3]:
         more = states.new_empty([len(layers), 2, n, room, width])
         states = torch.cat([states, more], 3)
-    x = width**0.5 * (tokens.index_select(0, last) + positions[filled - prefix])
+    x = width**0.5 * (tokens.index_select(0, last) + positions[length - prefix])
     for i, layer in enumerate(layers):
         normed = F.layer_norm(x, [width], layer[0], layer[1])
         query, key, value = _linear(normed, layer[2], layer[3], "none", packed).chunk(3, 1)
-        states[i, 0, :, filled] = key
-        states[i, 1, :, filled] = value
-        keys = states[i, 0, :, : filled + 1].view(n, filled + 1, heads, -1).transpose(1, 2)
-        values = states[i, 1, :, : filled + 1].view(n, filled + 1, heads, -1).transpose(1, 2)
+        states[i, 0, :, length] = key
+        states[i, 1, :, length] = value
+        keys = states[i, 0, :, : length + 1].view(n, length + 1, heads, -1).transpose(1, 2)
+        values = states[i, 1, :, : length + 1].view(n, length + 1, heads, -1).transpose(1, 2)
         attended = F.scaled_dot_product_attention(query.view(n, heads, 1, -1), keys, values)
         x = x + _linear(attended.reshape(n, width), layer[4], layer[5], "none", packed)
         normed = F.layer_norm(x, [width], layer[6], layer[7])

@@ -213,7 +213,7 @@ class Vocabulary:
         tokenizer.train_from_iterator(sentences, trainer)
         return cls(tokenizer)
 
-    def knowing(self, learned: Sequence[str], held_out: Sequence[str]) -> Vocabulary:
+    def knowing(self, training: Sequence[str], held_out: Sequence[str]) -> Vocabulary:
         """With the words of the training text, if they cover the held-out text.
 
         That of a base is unchanged: a base may write words beyond this text. A decoder that
@@ -222,7 +222,7 @@ class Vocabulary:
         if self.shift:
             return self
         known = self.known_words.words if self.known_words else ()
-        words = words_of([*known, *learned])
+        words = words_of([*known, *training])
         covered = coverage(words, held_out) >= COVERAGE
         return Vocabulary(self.tokenizer, words if covered else None)
 

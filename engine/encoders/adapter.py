@@ -109,16 +109,16 @@ def whole(checkpoint: Checkpoint, find: Callable[[str], Checkpoint]) -> Checkpoi
     return Checkpoint(folder, label)
 
 
-def _base(named: str, place: Path, label: str, find: Callable[[str], Checkpoint]) -> Checkpoint:
+def _base(name: str, place: Path, label: str, find: Callable[[str], Checkpoint]) -> Checkpoint:
     """The model that an adapter changes: a folder, also one beside the adapter, or of the hub."""
-    beside = (Path(named), place / named, place.parent / Path(named).name)
-    here = next((f for f in beside if named and (f / "config.json").is_file()), None)
+    beside = (Path(name), place / name, place.parent / Path(name).name)
+    here = next((f for f in beside if name and (f / "config.json").is_file()), None)
     try:
-        base = Checkpoint(here, str(here)) if here else find(f"hf:{named}")
+        base = Checkpoint(here, str(here)) if here else find(f"hf:{name}")
         base.check(pooled=True)
     except UserError as error:
         raise UserError(
-            f"{label} is a PEFT adapter of {named or 'a model without a name'}, which cannot be "
+            f"{label} is a PEFT adapter of {name or 'a model without a name'}, which cannot be "
             f"read: {error.message}",
             f"Put its base there, or write the folder of the base into {CONFIG} "
             "(base_model_name_or_path).",
@@ -132,7 +132,7 @@ def _is_read(file: Path) -> bool:
 
 
 def _write(
-    base: Checkpoint, adapter: Checkpoint, place: Path, given: dict[str, Any], folder: Path
+    base: Checkpoint, adapter: Checkpoint, place: Path, config: dict[str, Any], folder: Path
 ) -> None:
     """Write base and adapter as one model, completely or not at all.
 
@@ -147,7 +147,7 @@ def _write(
             _copy(adapter.folder, part, leaving=(place / CONFIG, place / WEIGHTS))
             inside = adapter.root.relative_to(adapter.folder) if adapter.modules else None
             root = part / (inside if inside is not None else base.root.relative_to(base.folder))
-            _merge(base, place, given, adapter.label).save_pretrained(root)
+            _merge(base, place, config, adapter.label).save_pretrained(root)
             if not folder.is_dir():  # another process may have been faster
                 part.rename(folder)
     except OSError as error:
@@ -167,7 +167,7 @@ def _copy(source: Path, target: Path, leaving: tuple[Path, ...]) -> None:
             shutil.copyfile(file, copy)
 
 
-def _merge(base: Checkpoint, place: Path, given: dict[str, Any], label: str) -> Any:
+def _merge(base: Checkpoint, place: Path, config: dict[str, Any], label: str) -> Any:
     """The base's transformer with the matrices of the adapter added, float32."""
     import torch
     from safetensors.torch import load_file
@@ -178,7 +178,7 @@ def _merge(base: Checkpoint, place: Path, given: dict[str, Any], label: str) -> 
     with quiet():
         model = read_model(base, torch.float32)
         try:
-            fields = {name: given[name] for name in _FIELDS if given.get(name) is not None}
+            fields = {name: config[name] for name in _FIELDS if config.get(name) is not None}
             around = peft.PeftModel(model, peft.LoraConfig(**fields))
             tensors = load_file(place / WEIGHTS)
             # Trained under a head, the names begin with that of the model below it.

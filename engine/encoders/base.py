@@ -43,9 +43,9 @@ class Encoder(Protocol):
         ...
 
 
-def is_encoder(given: object) -> TypeGuard[Encoder]:
+def is_encoder(value: object) -> TypeGuard[Encoder]:
     """Whether something is an encoder, rather than the spec of one."""
-    return hasattr(given, "encode") and not isinstance(given, str)
+    return hasattr(value, "encode") and not isinstance(value, str)
 
 
 def with_progress(given: Any) -> Any:

@@ -82,11 +82,11 @@ class Prompts:
         """The prompts that are not empty."""
         return {name: text for name, text in self.named.items() if text}
 
-    def text(self, given: str | None) -> str:
+    def text(self, prompt: str | None) -> str:
         """The text before every sentence: the prompt of that name, else the given text itself."""
-        if given is None:
+        if prompt is None:
             return self.named[self.default] if self.default else ""
-        return self.named.get(given, given)
+        return self.named.get(prompt, prompt)
 
     def of_task(self, task: PromptTask, side: Side | None) -> str | None:
         """Name of the prompt that the task takes; None for the default.

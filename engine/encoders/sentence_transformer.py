@@ -202,12 +202,12 @@ def _check_tensors(model: Any, checkpoint: Checkpoint) -> None:
         refuse_random(info["missing_keys"], checkpoint.label)
 
 
-def _bound(part: Transformer, wanted: int | None, label: str) -> None:
+def _bound(part: Transformer, length: int | None, label: str) -> None:
     """Cut texts where the model's positions end: the library does so for some models only."""
     most = positions(part.model)
     stated = part.max_seq_length
-    refuse_longer(wanted, most, label)
-    limits = [n for n in (wanted or stated, most) if n is not None]
+    refuse_longer(length, most, label)
+    limits = [n for n in (length or stated, most) if n is not None]
     if limits and min(limits) != stated:
         part.max_seq_length = min(limits)
     expansion = part.query_expansion

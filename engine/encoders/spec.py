@@ -412,24 +412,24 @@ def _option_value(kind: str, name: str, value: str) -> str:
     return _absolute(value) if name == "words" and value != "wordllama" else value
 
 
-def _check_word_pooling(kind: str, given: dict[str, str], piece: str) -> None:
+def _check_word_pooling(kind: str, options: dict[str, str], piece: str) -> None:
     """Refuse an option that the pooling would ignore, and a pooling that lacks its data."""
-    pooling = given.get("pooling")
+    pooling = options.get("pooling")
     for name, poolings in (("data", ("sif", "gem")), ("window", ("hier", "gem"))):
-        if name in given and pooling not in poolings:
+        if name in options and pooling not in poolings:
             raise UserError(
                 f"Option '{name}' in '{piece}' belongs to pooling={' or '.join(poolings)}.",
                 "Leave it out, or choose one of these.",
                 code="conflict",
             )
     # A file of word vectors is sorted by frequency, which is enough for sif.
-    if "data" not in given and (pooling == "gem" or (pooling == "sif" and kind != "words")):
+    if "data" not in options and (pooling == "gem" or (pooling == "sif" and kind != "words")):
         raise UserError(
             f"'{piece}' needs a data set to learn from.",
             f"Name one: …?pooling={pooling}&data=DATA; `theodolite data` lists what is here.",
             code="missing",
         )
-    if given.get("data") == TASK_DATA:
+    if options.get("data") == TASK_DATA:
         raise UserError(
             f"'{piece}' cannot learn from {TASK_DATA}: word vectors are pooled before any task.",
             f"Name a data set; a step, such as common:1,{TASK_DATA}, can.",

@@ -484,20 +484,20 @@ def class_of(checkpoint: Checkpoint) -> Any:
     return AutoModelForTextEncoding if is_t5 else AutoModel
 
 
-def token_limit(checkpoint: Checkpoint, tokenizer: Any, wanted: int | None = None) -> int:
+def token_limit(checkpoint: Checkpoint, tokenizer: Any, length: int | None = None) -> int:
     """Maximum tokens of a text: `wanted`, or as many as model and tokenizer take."""
     bounds = (checkpoint.positions, tokenizer.model_max_length)  # this one may be 512.0
     stated = [int(n) for n in bounds if n and n < 10**6]
     most = min(stated, default=None)
-    refuse_longer(wanted, most, checkpoint.label)
-    return wanted or most or NO_LIMIT
+    refuse_longer(length, most, checkpoint.label)
+    return length or most or NO_LIMIT
 
 
-def refuse_longer(wanted: int | None, most: int | None, label: str) -> None:
+def refuse_longer(length: int | None, most: int | None, label: str) -> None:
     """Refuse to cut texts beyond what a model takes; None stands for no maximum."""
-    if wanted is not None and most is not None and wanted > most:
+    if length is not None and most is not None and length > most:
         raise UserError(
-            f"max_length={wanted} is more than the {most} tokens that {label} takes.",
+            f"max_length={length} is more than the {most} tokens that {label} takes.",
             code="too-large",
         )
 

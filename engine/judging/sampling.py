@@ -75,9 +75,9 @@ class SecondMarks:
     grades: np.ndarray
     ids: np.ndarray
 
-    def until(self, seen: int) -> SecondMarks:
+    def until(self, last: int) -> SecondMarks:
         """Return the marks that had arrived when the newest one had this id."""
-        came = self.ids <= seen
+        came = self.ids <= last
         return SecondMarks(np.where(came, self.grades, 0), np.where(came, self.ids, 0))
 
     def split(self, units: Units) -> Units:
@@ -127,7 +127,7 @@ class Estimate:
         return -margin <= self.low and self.high <= margin
 
 
-def rates(units: Units, drawn: Sequence[int], marks: np.ndarray) -> tuple[float, ...]:
+def rates(units: Units, judged: Sequence[int], marks: np.ndarray) -> tuple[float, ...]:
     """Return the mean mark expected in each cell, from the marks so far, shrunk to their mean.
 
     With predictions they are shrunk to these, once all of their log odds are shifted to fit the
@@ -135,10 +135,10 @@ def rates(units: Units, drawn: Sequence[int], marks: np.ndarray) -> tuple[float,
 
     Args:
         units: the units that can be judged.
-        drawn: positions of those that are judged.
+        judged: positions of those that are judged.
         marks: the mark of each of these.
     """
-    cells = units.cells[np.asarray(drawn, np.int64)]
+    cells = units.cells[np.asarray(judged, np.int64)]
     many = int(units.cells.max(initial=0)) + 1
     middle = (1.0 + units.low) / 2.0
     mean = (marks.sum() + middle) / (len(marks) + 1.0)
@@ -158,7 +158,7 @@ def _shift(expected: np.ndarray, cells: np.ndarray, marks: np.ndarray) -> np.nda
 
 
 def split_rates(
-    units: Units, drawn: Sequence[int], marks: np.ndarray, grades: np.ndarray
+    units: Units, judged: Sequence[int], marks: np.ndarray, grades: np.ndarray
 ) -> tuple[float, ...]:
     """Return the mean mark expected in each cell at each grade of a second judge.
 
@@ -168,14 +168,14 @@ def split_rates(
 
     Args:
         units: the units that can be judged.
-        drawn: positions of those that are judged.
+        judged: positions of those that are judged.
         marks: the mark of each of these.
         grades: int64 (units,), as known now.
     """
     many = int(units.cells.max(initial=0)) + 1
     middle = (1.0 + units.low) / 2.0
     mean = (marks.sum() + middle) / (len(marks) + 1.0)
-    at = np.asarray(drawn, np.int64)
+    at = np.asarray(judged, np.int64)
     is_in = np.zeros((len(at), many + GRADES + 1))
     rows = np.arange(len(at))
     is_in[rows, units.cells[at]] = 1.0
@@ -367,13 +367,15 @@ def _possible(
     return bounds[0], bounds[1]
 
 
-def _estimate(seen: Observations, least: np.ndarray, most: np.ndarray, alpha: float) -> Estimate:
+def _estimate(
+    observed: Observations, least: np.ndarray, most: np.ndarray, alpha: float
+) -> Estimate:
     low, high = least.copy(), most.copy()
-    if len(seen.values):
-        bounds = confidence_sequence(seen, alpha, float(least[0]), float(most[0]))
+    if len(observed.values):
+        bounds = confidence_sequence(observed, alpha, float(least[0]), float(most[0]))
         low[1:], high[1:] = np.maximum(bounds[0], low[1:]), np.minimum(bounds[1], high[1:])
     low, high = np.maximum.accumulate(low), np.minimum.accumulate(high)
-    middle = np.clip(seen.guesses()[0], low, np.maximum(low, high))
+    middle = np.clip(observed.guesses()[0], low, np.maximum(low, high))
     path = np.stack([middle, low, high], axis=1)
     difference, lower, upper = path[-1].tolist()
     return Estimate(difference, lower, upper, path)

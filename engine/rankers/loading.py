@@ -38,9 +38,9 @@ def load(
     return _build(parsed, parts, cache, device)
 
 
-def of(given: Encoder | Ranker) -> Ranker:
+def of(model: Encoder | Ranker) -> Ranker:
     """A ranker as it is; an encoder as the ranker by its vectors."""
-    return given if isinstance(given, Ranker) else ByVectors(given)
+    return model if isinstance(model, Ranker) else ByVectors(model)
 
 
 def rank(

@@ -220,9 +220,9 @@ def mapped_rows(vectors: np.ndarray, file: Path) -> np.ndarray:
     return rows
 
 
-def _sample(vectors: Vectors, wanted: int) -> np.ndarray:
+def _sample(vectors: Vectors, size: int) -> np.ndarray:
     """A fixed sample of the vectors, at length 1."""
-    sample = np.random.default_rng(0).choice(len(vectors), min(len(vectors), wanted), replace=False)
+    sample = np.random.default_rng(0).choice(len(vectors), min(len(vectors), size), replace=False)
     return unit_rows(vectors[np.sort(sample)])
 
 

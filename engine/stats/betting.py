@@ -60,32 +60,32 @@ class Observations:
         return means, expected * np.cumsum(off) / (np.arange(len(expected)) + _PRIOR)
 
 
-def log_capital(seen: Observations, candidates: np.ndarray) -> np.ndarray:
+def log_capital(observed: Observations, candidates: np.ndarray) -> np.ndarray:
     """Capital of a gambler who began with 1, after each observation, by candidate mean.
 
     Returns:
         float64 (n, candidates), logarithms; infinite where a bound alone excludes a candidate.
     """
-    means, variances = seen.guesses()
+    means, variances = observed.guesses()
     gap = means[:-1, None] - candidates
-    below, above = candidates - seen.low[:, None], seen.high[:, None] - candidates
+    below, above = candidates - observed.low[:, None], observed.high[:, None] - candidates
     with np.errstate(divide="ignore", invalid="ignore"):
         bets = gap / (variances[:, None] + gap**2)
         bets = np.clip(
             bets, -_MAX_LOSS / np.maximum(above, 0.0), _MAX_LOSS / np.maximum(below, 0.0)
         )
-        won = np.log1p(np.nan_to_num(bets) * (seen.values[:, None] - candidates))
+        won = np.log1p(np.nan_to_num(bets) * (observed.values[:, None] - candidates))
     won[(below < -1e-12) | (above < -1e-12)] = np.inf
     return np.cumsum(won, axis=0)
 
 
 def confidence_sequence(
-    seen: Observations, alpha: float, low: float = 0.0, high: float = 1.0
+    observed: Observations, alpha: float, low: float = 0.0, high: float = 1.0
 ) -> tuple[np.ndarray, np.ndarray]:
     """Bounds of the mean after each observation, which hold simultaneously.
 
     Args:
-        seen: observations.
+        observed: observations.
         alpha: probability that any of the intervals misses the mean.
         low: lower bound of the mean.
         high: upper bound of the mean.
@@ -94,7 +94,7 @@ def confidence_sequence(
         float64 (n,) lower and upper bounds, which never widen.
     """
     candidates = STEP * np.arange(np.floor(low / STEP), np.ceil(high / STEP) + 1)
-    capital = np.maximum.accumulate(log_capital(seen, candidates), axis=0)
+    capital = np.maximum.accumulate(log_capital(observed, candidates), axis=0)
     inside = capital < np.log(1.0 / alpha)
     first, last = inside.argmax(axis=1), len(candidates) - 1 - inside[:, ::-1].argmax(axis=1)
     # One step wider on either side: the mean may lie between a kept candidate and the next. If so,

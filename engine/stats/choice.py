@@ -203,8 +203,8 @@ def _critical(differences: Sequence[_Difference], sample: Sample, units: float) 
     return reach([units], 2.0 * normal.cdf(critical) - 1.0)
 
 
-def _behind(found: _Difference, sign: int, critical: float, sample: Sample) -> Behind:
-    delta, error, least, _ = found
+def _behind(difference: _Difference, sign: int, critical: float, sample: Sample) -> Behind:
+    delta, error, least, _ = difference
     low, high = sign * delta - critical * error, sign * delta + critical * error
     return Behind(sign * delta, low, high, error, critical, len(sample.values), least)
 

@@ -29,7 +29,7 @@ def attach(
 def of_examples(
     measured: Measurement,
     examples: ExampleTexts,
-    named: Mapping[tuple[str, ...], str] = MappingProxyType({}),
+    names: Mapping[tuple[str, ...], str] = MappingProxyType({}),
     *,
     documents: bool,
 ) -> Measurement:
@@ -38,7 +38,7 @@ def of_examples(
     Args:
         measured: the measurement, which is returned as it is if all examples are independent.
         examples: its examples, see `TaskType.examples`.
-        named: texts of an example -> its cluster in the data; empty if unknown.
+        names: texts of an example -> its cluster in the data; empty if unknown.
         documents: whether what is expected of an example is a text too.
     """
     try:
@@ -47,8 +47,8 @@ def of_examples(
         return measured
     if len(examples) != n:
         return measured
-    if named:
-        codes, by = codes_of([named.get(texts, "") for texts, _ in examples]), "column"
+    if names:
+        codes, by = codes_of([names.get(texts, "") for texts, _ in examples]), "column"
     else:
         rows = [(*texts, answer) if documents else texts for texts, answer in examples]
         codes, by = text_clusters(rows), "document" if documents else "text"

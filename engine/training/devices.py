@@ -321,12 +321,12 @@ def states(rng: np.random.Generator, device: torch.device) -> States:
     return dropout | {"numpy": _pack(rng.bit_generator.state), "python": _pack(random.getstate())}
 
 
-def restore(kept: States, rng: np.random.Generator, device: torch.device) -> None:
+def restore(states: States, rng: np.random.Generator, device: torch.device) -> None:
     """Restore the states of all generators."""
-    rng.bit_generator.state = _unpack(kept["numpy"])
-    version, numbers, gauss = _unpack(kept["python"])
+    rng.bit_generator.state = _unpack(states["numpy"])
+    version, numbers, gauss = _unpack(states["python"])
     random.setstate((version, tuple(numbers), gauss))
-    restore_dropout(kept, device)
+    restore_dropout(states, device)
 
 
 def dropout_states(device: torch.device) -> States:
@@ -339,13 +339,13 @@ def dropout_states(device: torch.device) -> States:
     return states
 
 
-def restore_dropout(kept: States, device: torch.device) -> None:
+def restore_dropout(states: States, device: torch.device) -> None:
     """Restore torch's generators; that of the device only if its kind of device was saved."""
-    torch.set_rng_state(kept["cpu"])
-    if device.type == "cuda" and "cuda" in kept:
-        torch.cuda.set_rng_state(kept["cuda"], device)
-    elif device.type == "mps" and "mps" in kept:
-        torch.mps.set_rng_state(kept["mps"])
+    torch.set_rng_state(states["cpu"])
+    if device.type == "cuda" and "cuda" in states:
+        torch.cuda.set_rng_state(states["cuda"], device)
+    elif device.type == "mps" and "mps" in states:
+        torch.mps.set_rng_state(states["mps"])
 
 
 def _pack(state: Any) -> torch.Tensor:

@@ -51,7 +51,7 @@ def whole(
     files: Callable[[Path], None],
     dim: int,
     pooling: Pooling = "base",
-    named: str | None = None,
+    name: str | None = None,
 ) -> str:
     """Write an encoder, completely or not at all.
 
@@ -61,7 +61,7 @@ def whole(
         files: writes what libraries read into a folder.
         dim: length of a vector.
         pooling: as a training names it; `base` where there is no transformer.
-        named: as an encoder's spec names it; None for the modules of the folder.
+        name: as an encoder's spec names it; None for the modules of the folder.
 
     Returns:
         The spec string that loads the encoder.
@@ -73,7 +73,7 @@ def whole(
         shutil.rmtree(part, ignore_errors=True)  # of a run that was killed while it wrote
         part.mkdir(parents=True)
         files(part)
-        _write_json(part / RECORD, record.to_dict() | {"pooling": named})
+        _write_json(part / RECORD, record.to_dict() | {"pooling": name})
         (part / "README.md").write_text(card(record, dim, pooling), "utf-8")
         flush_all(part)
         if folder.exists():

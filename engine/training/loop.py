@@ -350,9 +350,9 @@ class Trainer(ABC):
                 code="mismatch",
             )
 
-    def _check_same(self, kept: Mapping[str, Any]) -> None:
+    def _check_same(self, before: Mapping[str, Any]) -> None:
         """Refuse to resume from the checkpoint of another run."""
-        then, now = type(self.spec).from_dict(kept["spec"]).to_dict(), self.spec.to_dict()
+        then, now = type(self.spec).from_dict(before["spec"]).to_dict(), self.spec.to_dict()
         other = [
             f"{name.replace('_', ' ')} was {then[name]!r} and is {now[name]!r}"
             for name in now
@@ -361,12 +361,12 @@ class Trainer(ABC):
         other += [
             value
             for name, value in self.identity.items()
-            if kept[name] != getattr(self.state, name)
+            if before[name] != getattr(self.state, name)
         ]
         if other:
             raise UserError(
-                f"{self.folder} holds a training that was interrupted at step {kept['step']}, with "
-                f"other settings: {'; '.join(other)}.",
+                f"{self.folder} holds a training that was interrupted at step {before['step']}, "
+                f"with other settings: {'; '.join(other)}.",
                 "Give the same settings to resume it, choose another folder to train into, or "
                 "remove it.",
                 code="mismatch",

@@ -180,7 +180,7 @@ def _close(output: Any, inner: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
 
 
 def _attend(
-    attention: Any, wanted: torch.Tensor, x: torch.Tensor, layout: Layout, first: bool
+    attention: Any, queries: torch.Tensor, x: torch.Tensor, layout: Layout, first: bool
 ) -> torch.Tensor:
     """Attention of the wanted tokens over all tokens of their sentences."""
     (n, width), heads = layout.shape, attention.num_attention_heads
@@ -192,7 +192,7 @@ def _attend(
         row = torch.cat([layer(x) for layer in both], -1)
     joint = layout.pad(row)  # (n, w, 2 d)
     key, value = joint.view(n, width, 2, heads, -1).permute(2, 0, 3, 1, 4)
-    query = attention.query(wanted)
+    query = attention.query(queries)
     query = query.view(n, 1, -1) if first else layout.pad(query)  # (n, 1 or w, d)
     out = functional.scaled_dot_product_attention(
         query.unflatten(2, (heads, -1)).transpose(1, 2),

@@ -104,13 +104,13 @@ def bags(tokenizer: Tokenizer, texts: list[str]) -> csr_matrix:
     return csr_matrix((np.concatenate(shares), ids, ends), size)
 
 
-def fit(texts: csr_matrix, tokens: np.ndarray, wanted: np.ndarray, dim: int) -> np.ndarray:
+def fit(texts: csr_matrix, tokens: np.ndarray, target: np.ndarray, dim: int) -> np.ndarray:
     """The token vectors.
 
     Args:
         texts: as `bags` makes them, (n, v).
         tokens: the teacher's vectors of the tokens alone, (v, d).
-        wanted: the teacher's of the texts, of unit length, (n, d).
+        target: the teacher's of the texts, of unit length, (n, d).
         dim: length of the new vectors, at most d.
 
     Returns:
@@ -119,7 +119,7 @@ def fit(texts: csr_matrix, tokens: np.ndarray, wanted: np.ndarray, dim: int) -> 
     cut = fit_pca(tokens.astype(np.float64), dim)
     share = np.asarray(texts.sum(axis=0)).ravel() / texts.shape[0]
     table = cut(tokens.astype(np.float64)) * (SIF / (SIF + share))[:, None]
-    goal = cut(wanted)
+    goal = cut(target)
     before = texts @ table
     table *= (before * goal).sum() / max((before * before).sum(), 1e-12)
     return np.asarray(table + _ridge(texts, goal - texts @ table), np.float32)

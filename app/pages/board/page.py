@@ -245,8 +245,8 @@ def _place_import(workspace: Workspace) -> gr.Dropdown:
         (warned,) = document.pieces([Caveats([*map(Caveat, [*imported.notes, *left])])])
         return {file: None, held: _import_choices(workspace), notice: f"{message}{warned}"}
 
-    def let_go(chosen: Sequence[str]) -> Answer:
-        number = exchange.forget(workspace, [tuple(json.loads(one)) for one in chosen])
+    def let_go(names: Sequence[str]) -> Answer:
+        number = exchange.forget(workspace, [tuple(json.loads(one)) for one in names])
         message = parts.say(f"{formats.plural(number, 'published result')} removed.")
         return {held: _import_choices(workspace), notice: message}
 

@@ -58,7 +58,7 @@ def build(workspace: Workspace) -> None:
         controls.render("data")
         controls.render("encoders", allow_custom_value=own)
         go = gr.Button("Choose", variant="primary", elem_id="choose", visible=own)
-        with parts.more("File, limits", named=own):
+        with parts.more("File, limits", is_named=own):
             added = None
             if own:
                 parts.section(

@@ -216,16 +216,16 @@ def is_words(name: str) -> bool:
     return getattr(ranker, "how", "") == BM25
 
 
-def _behind(chosen: Choice, one: SetUp) -> dict[str, float]:
-    less = chosen.behind.get(one.name)
+def _behind(choice: Choice, one: SetUp) -> dict[str, float]:
+    less = choice.behind.get(one.name)
     return {key: getattr(less, key, 0.0) for key in ("delta", "low", "high")}
 
 
-def _against(chosen: Choice, places: dict[str, Any], baseline: str) -> dict[str, Any]:
+def _against(choice: Choice, places: dict[str, Any], baseline: str) -> dict[str, Any]:
     """Difference of the best to the best by BM25, in the same test as all others."""
-    less = chosen.behind.get(baseline)
+    less = choice.behind.get(baseline)
     low, delta, high = (less.low, less.delta, less.high) if less else (0.0, 0.0, 0.0)
-    beaten = baseline not in (*chosen.ties, chosen.names[0])
+    beaten = baseline not in (*choice.ties, choice.names[0])
     score = places[baseline]["score"]
     return {"score": score, "delta": -delta, "low": -high, "high": -low, "beaten": beaten}
 

@@ -204,18 +204,20 @@ def _belongs(role: str, kind: str) -> bool:
     return kind in NEEDED and role in roles_of(kind)
 
 
-def _look(name: str, seen: tables.Preview, notes: Sequence[str]) -> list[Block]:
+def _look(name: str, preview: tables.Preview, notes: Sequence[str]) -> list[Block]:
     """The first rows of a file, and what is doubtful about it."""
-    if seen.type:
-        size = f"{formats.plural(seen.n_rows, 'file')} of {HOLDS[seen.kind]}"
+    if preview.type:
+        size = f"{formats.plural(preview.n_rows, 'file')} of {HOLDS[preview.kind]}"
     else:
-        head = "first line has column names" if seen.header else "no header line"
-        columns = formats.plural(len(seen.columns), "column")
-        size = f"{formats.plural(seen.n_rows, 'row')}, {columns}, {head}"
-    width = max(map(len, [seen.columns, *seen.rows]))  # a row may be longer or shorter than others
-    heads, *rows = [[*row, *[""] * (width - len(row))] for row in [seen.columns, *seen.rows]]
+        head = "first line has column names" if preview.header else "no header line"
+        columns = formats.plural(len(preview.columns), "column")
+        size = f"{formats.plural(preview.n_rows, 'row')}, {columns}, {head}"
+    width = max(
+        map(len, [preview.columns, *preview.rows])
+    )  # a row may be longer or shorter than others
+    heads, *rows = [[*row, *[""] * (width - len(row))] for row in [preview.columns, *preview.rows]]
     return [
         Text("", f"{name}: {size}."),
-        Caveats([Caveat(text) for text in (*notes, *seen.problems)]),
+        Caveats([Caveat(text) for text in (*notes, *preview.problems)]),
         Table("First rows of the file", heads, rows),
     ]

@@ -82,8 +82,8 @@ def build(workspace: Workspace) -> None:
         "notice": notice,
     }
 
-    def changes(named: Iterator[Mapping[str, Any]]) -> Iterator[Answer]:
-        yield from ({updates[name]: value for name, value in one.items()} for one in named)
+    def changes(fields: Iterator[Mapping[str, Any]]) -> Iterator[Answer]:
+        yield from ({updates[name]: value for name, value in one.items()} for one in fields)
 
     def load(request: gr.Request) -> Answer:
         name = address.first(request, "set") or address.first(request, "suite")
@@ -119,7 +119,7 @@ def build(workspace: Workspace) -> None:
 
 def _bring(workspace: Workspace, hub: Controls) -> tuple[Any, gr.Button]:
     """Lay out the forms; return the box of `form.build`, and the button that reads from the hub."""
-    with parts.more("Bring data", named=True):
+    with parts.more("Bring data", is_named=True):
         with gr.Accordion("Add your own files", elem_id="bring"):
             added = form.build(workspace)
         with gr.Accordion("Read a file from the Hugging Face hub", open=False):
@@ -130,11 +130,11 @@ def _bring(workspace: Workspace, hub: Controls) -> tuple[Any, gr.Button]:
 
 
 def _act(
-    workspace: Workspace, opened: str, event: PageEvent, session: str | None
+    workspace: Workspace, name: str, event: PageEvent, session: str | None
 ) -> Iterator[Mapping[str, Any]]:
     """Answer a button, while a data set or a suite is opened."""
     if event.act == "fetch":
-        yield {"run": queue(workspace, suites.fetch_job(opened, event.id.split()))}
+        yield {"run": queue(workspace, suites.fetch_job(name, event.id.split()))}
     elif event.act == "remove":
         service.remove(workspace, event.id)
         yield from _open(workspace, "", session)

@@ -95,7 +95,7 @@ def keep(
     return row
 
 
-def doubts(file: Path, seen: Preview) -> tuple[list[str], str]:
+def doubts(file: Path, preview: Preview) -> tuple[list[str], str]:
     """What to ask where columns of a table could each be the text, or the label, by their values.
 
     A column called `text` or `label` is what it says.
@@ -103,9 +103,9 @@ def doubts(file: Path, seen: Preview) -> tuple[list[str], str]:
     Returns:
         The doubts in words, and a choice as it is typed; empty where there are none.
     """
-    if seen.type or seen.kind not in ("labels", "sentences"):
+    if preview.type or preview.kind not in ("labels", "sentences"):
         return [], ""
-    table = open_table(*archives.first_table(file, file.name), seen.header)
+    table = open_table(*archives.first_table(file, file.name), preview.header)
     rows = [cells for _, cells in islice(table.rows, SAMPLE) if len(cells) == len(table.columns)]
     texts, labels = candidates(
         {
@@ -117,7 +117,7 @@ def doubts(file: Path, seen: Preview) -> tuple[list[str], str]:
     by_name = {name.casefold(): [name] for name in table.columns}
     texts = by_name.get("text", texts)
     labels = by_name.get("label", [name for name in labels if name not in texts])
-    texts = [*dict.fromkeys([*texts, *filter(None, [seen.guesses.get("text")])])]
+    texts = [*dict.fromkeys([*texts, *filter(None, [preview.guesses.get("text")])])]
     several = [
         f"{formats.listed(names)} could each be the {role}"
         for role, names in (("text", texts), ("label", labels))

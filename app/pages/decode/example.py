@@ -92,12 +92,12 @@ def _plain(result: DecodeResult) -> dict[str, Any]:
     return {name: getattr(result, name) for name in _FIELDS}
 
 
-def _result(encoder: str, plain: Mapping[str, Any], given: str = "") -> DecodeResult:
+def _result(encoder: str, plain: Mapping[str, Any], sentence: str = "") -> DecodeResult:
     """Read what `_plain` wrote, with the word differences to a sentence."""
     return DecodeResult(
         encoder,
         **{**plain, "others": tuple(map(tuple, plain["others"]))},
-        words=differing(given, plain["sentence"]) if given else (),
-        given=words(given) if given else 0,
+        words=differing(sentence, plain["sentence"]) if sentence else (),
+        given=words(sentence) if sentence else 0,
         seconds=None,
     )

@@ -126,7 +126,7 @@ def build_decode(workspace: Workspace) -> None:
         nothing=Nothing("No sentence", "Write one above and press Enter, or pick one at random."),
         texts=["sentences"],
         submits=[go.click, sentence.submit],
-        filled=on(pick.click, draw, None, [sentence], notice, **parts.HIDE_PROGRESS),
+        fields=on(pick.click, draw, None, [sentence], notice, **parts.HIDE_PROGRESS),
     )
 
 
@@ -192,7 +192,7 @@ def build_interpolation(workspace: Workspace) -> None:
         nothing=Nothing("Nothing to interpolate", "Write two sentences, or pick a random pair."),
         texts=["first", "second"],
         submits=[go.click, *(end.submit for end in ends), controls["steps"].submit],
-        filled=on(pick.click, draw, None, ends, notice, **parts.HIDE_PROGRESS),
+        fields=on(pick.click, draw, None, ends, notice, **parts.HIDE_PROGRESS),
     )
 
 
@@ -260,7 +260,7 @@ def build_arithmetic(workspace: Workspace) -> None:
         nothing=Nothing("Nothing to calculate", "Choose a preset, or write names and a sum."),
         texts=["expression", "named"],
         submits=[go.click, expression.submit, sentences.submit],
-        filled=on(
+        fields=on(
             preset.input, take, [preset], [expression, sentences], notice, **parts.ALWAYS_LAST
         ),
     )
@@ -287,27 +287,27 @@ def _render_options(controls: Controls) -> None:
 def _connect(
     workspace: Workspace,
     controls: Controls,
-    shown: Any,
+    outputs: Any,
     notice: Any,
     *,
     show: Callable[[Values, str | None, bool], Blocks],
     nothing: Nothing,
     texts: Sequence[str],
     submits: Sequence[Any],
-    filled: Any,
+    fields: Any,
 ) -> None:
     """Answer when a page is opened, on its button, and when an option changes.
 
     Args:
         workspace: lists the encoders that have a decoder.
         controls: of the page, rendered.
-        shown: component of `surfaces.web.answer`.
+        outputs: component of `surfaces.web.answer`.
         notice: component which shows an error.
         show: takes the values, the tab that asks, and whether an answer that ships will do.
         nothing: shown where no text is given yet.
         texts: names of the boxes for texts.
         submits: events that ask: without a text, they show an error.
-        filled: event in which a click fills the texts.
+        fields: event in which a click fills the texts.
     """
 
     def opening(request: gr.Request) -> Answer:
@@ -328,21 +328,21 @@ def _connect(
 
     def asked(values: Values, request: gr.Request) -> Iterator[Answer]:
         for blocks in show(values, request.session_hash, False):
-            yield {shown: web.value(blocks)}
+            yield {outputs: web.value(blocks)}
 
     def quiet(values: Values, request: gr.Request) -> Iterator[Answer]:
         """An empty page that is opened or whose options change is no error."""
         if any(getattr(values, name).strip() for name in texts):
             for blocks in show(values, request.session_hash, True):
-                yield {shown: web.value(blocks)}
+                yield {outputs: web.value(blocks)}
         else:
-            yield {shown: web.value([nothing])}
+            yield {outputs: web.value([nothing])}
 
     opened = on_load(opening, controls.values(), notice)
     changes = [box.input for name, box in controls.items() if name not in (*texts, "steps")]
-    for event in (opened.then, filled.then, changes):
-        on(event, quiet, controls, [shown], notice, **MANY)
-    on([*submits], asked, controls, [shown], notice, **MANY)
+    for event in (opened.then, fields.then, changes):
+        on(event, quiet, controls, [outputs], notice, **MANY)
+    on([*submits], asked, controls, [outputs], notice, **MANY)
     controls.keep()
 
 
@@ -358,7 +358,7 @@ def _side_by_side(
     workspace: Workspace,
     question: Any,
     spec: Any,
-    given: str,
+    sentence: str,
     session: str | None,
     known: Mapping[str, DecodeResult],
 ) -> Blocks:
@@ -386,7 +386,7 @@ def _side_by_side(
         for name, (progress, result) in states.items():
             results[name] = result or DecodeResult(name, progress=progress)
         every = [results[name] for name in spec.encoders]
-        yield question.answer_type(spec, {given: every}).blocks()
+        yield question.answer_type(spec, {sentence: every}).blocks()
 
 
 def _progress(text: str, share: float | None, left: float | None) -> Progress:

@@ -152,9 +152,9 @@ def build(workspace: Workspace) -> tuple[Controls, gr.Button]:
             controls["learnt"]: gr.update(visible=_learns(kind, average)),
         }
 
-    def joined(chosen: Values) -> Answer:
+    def joined(values: Values) -> Answer:
         """Put the chosen source before the next one, and reset the choice."""
-        return {before: gr.update(value=sources(chosen), visible=True), source: None, value: ""}
+        return {before: gr.update(value=sources(values), visible=True), source: None, value: ""}
 
     def load(_: gr.Request) -> Answer:
         names = workspace.catalog.names()
@@ -174,39 +174,39 @@ def _learns(kind: str | None, pooling: str) -> bool:
     return kind in WORDS and (pooling == "gem" or (pooling == "sif" and kind != "words"))
 
 
-def source(chosen: Values) -> str:
+def source(values: Values) -> str:
     """Write one source; empty while the choices describe none. Hidden boxes are empty."""
-    kind, value = chosen.source, (chosen.value or "").strip()
+    kind, value = values.source, (values.value or "").strip()
     fields = SOURCES.get(kind, NO_SOURCE)[1]
     if kind not in SOURCES or (fields and not value):
         return ""
     text = f"{kind}:{quote(value, safe='/:@~._-# ')}" if fields else str(kind)
     if kind in MODELS:
-        options = {name: getattr(chosen, name) for name in OF_MODELS}
+        options = {name: getattr(values, name) for name in OF_MODELS}
         query = "&".join(
             f"{name}={quote(text, safe='/:@._-')}"
             for name, text in options.items()
             if text and text != LEFT_TO_MODEL
         )
         return f"{text}?{query}" if query else text
-    if kind not in WORDS or chosen.averaging == "avg":
+    if kind not in WORDS or values.averaging == "avg":
         return text
-    learns = _learns(kind, chosen.averaging)
-    data = f"&data={quote(chosen.learnt, safe='@/:._-')}" if learns else ""
-    return f"{text}?pooling={chosen.averaging}{data}"
+    learns = _learns(kind, values.averaging)
+    data = f"&data={quote(values.learnt, safe='@/:._-')}" if learns else ""
+    return f"{text}?pooling={values.averaging}{data}"
 
 
-def sources(chosen: Values) -> str:
+def sources(values: Values) -> str:
     """Write all sources joined so far, the one being chosen last."""
-    return " + ".join(text for text in ((chosen.before or "").strip(), source(chosen)) if text)
+    return " + ".join(text for text in ((values.before or "").strip(), source(values)) if text)
 
 
-def compose(chosen: Values) -> str:
+def compose(values: Values) -> str:
     """Write the spec that the choices of `build` describe; empty while they describe none."""
-    written = sources(chosen)
+    written = sources(values)
     if not written:
         return ""
-    data = quote(chosen.fitted, safe="@/:._-")
+    data = quote(values.fitted, safe="@/:._-")
     arguments = {"center": f":{data}", "whiten": f":{data}", "drop": f":1,{data}", "normalise": ""}
-    steps = [step + arguments[step] for step in STEPS if step in chosen.steps]
+    steps = [step + arguments[step] for step in STEPS if step in values.steps]
     return " | ".join([written, *steps])

@@ -91,19 +91,19 @@ def read(spec: str) -> str | None:
         return None
 
 
-def fill(workspace: Workspace, chosen: Sequence[str], *, rankers: bool = False) -> Any:
+def fill(workspace: Workspace, selection: Sequence[str], *, rankers: bool = False) -> Any:
     """An update that offers all listed and chosen encoders, with the chosen ones selected.
 
     Where documents are ranked, also the listed rankers and BM25.
     """
     known = [*names(workspace, rankers=True), "bm25"] if rankers else names(workspace)
-    return gr.update(choices=list(dict.fromkeys([*known, *chosen])), value=list(chosen))
+    return gr.update(choices=list(dict.fromkeys([*known, *selection])), value=list(selection))
 
 
-def one(workspace: Workspace, chosen: str | None) -> Any:
+def one(workspace: Workspace, selection: str | None) -> Any:
     """An update that offers all listed encoders and the chosen one, which is selected."""
-    offered = dict.fromkeys([*names(workspace), *([chosen] if chosen else [])])
-    return gr.update(choices=list(offered), value=chosen)
+    offered = dict.fromkeys([*names(workspace), *([selection] if selection else [])])
+    return gr.update(choices=list(offered), value=selection)
 
 
 def first(workspace: Workspace, named: str | None, others: Collection[str] = ()) -> str:
@@ -116,15 +116,15 @@ def first(workspace: Workspace, named: str | None, others: Collection[str] = ())
     return (read(named) or named) if named else usual
 
 
-def need(chosen: Sequence[str], least: int = 1, most: int = MAX_ENCODERS) -> list[str]:
+def need(selection: Sequence[str], least: int = 1, most: int = MAX_ENCODERS) -> list[str]:
     """The chosen encoders, if they are neither too few nor too many."""
-    if len(chosen) < least:
+    if len(selection) < least:
         few = "one encoder" if least == 1 else f"{least} encoders"
         raise UserError(f"Choose at least {few}.", "Select them above.", code="too-few")
-    if len(chosen) > most:
+    if len(selection) > most:
         raise UserError(
-            f"{len(chosen)} encoders are too many to show side by side.",
+            f"{len(selection)} encoders are too many to show side by side.",
             f"Choose at most {most}.",
             code="too-large",
         )
-    return list(chosen)
+    return list(selection)

@@ -240,7 +240,7 @@ def encode(
 
 
 def _check(
-    given: object, dataset: str | None, out: Path | None, *, queue: bool, output: object
+    spec: object, dataset: str | None, out: Path | None, *, queue: bool, output: object
 ) -> None:
     """Refuse invalid combinations, and files that cannot be written, before anything is encoded."""
     endings = ", ".join(ENDINGS)
@@ -248,7 +248,7 @@ def _check(
     lacking = f"Add --out FILE ({endings}), or --json to print one object per sentence."
     both = "Both sentences and a data set are given."
     wrong: tuple[tuple[object, str, str, Code], ...] = (
-        (given and dataset, both, "Leave either out.", "conflict"),
+        (spec and dataset, both, "Leave either out.", "conflict"),
         (queue and not dataset, "Only a data set can be queued.", "Name one with --in.", "missing"),
         (not (dataset or output), "No output given.", lacking, "missing"),
         (not known, f"{str(out)!r} has no known ending.", f"Use one of {endings}.", "wrong-kind"),

@@ -135,15 +135,15 @@ def build(workspace: Workspace) -> None:
         form.connect(outputs, draw)
 
 
-def _why_missing(workspace: Workspace, named: str) -> str:
+def _why_missing(workspace: Workspace, name: str) -> str:
     """What is wrong with an address that names an encoder which is not listed; empty if it is."""
-    if not named or (choices.read(named) or named) in service.names(workspace, rankers=True):
+    if not name or (choices.read(name) or name) in service.names(workspace, rankers=True):
         return ""
     try:
-        parse(named)
+        parse(name)
     except UserError as error:
         return parts.problem(error)
-    return parts.problem(UserError(f"{named!r} is not in the list.", code="unknown"))
+    return parts.problem(UserError(f"{name!r} is not in the list.", code="unknown"))
 
 
 class _Form:
@@ -163,14 +163,14 @@ class _Form:
         self._verdict = web.answer(elem_id="verdict")
         self.notice = parts.notice()
 
-    def connect(self, shown: Sequence[Any], draw: Callable[[str], dict[Any, Any]]) -> None:
+    def connect(self, outputs: Sequence[Any], draw: Callable[[str], dict[Any, Any]]) -> None:
         """Attach the events: check a typed spec, write a built one, add it to the list."""
         workspace, controls, choices = self._workspace, self._controls, self._choices
         spec, sends, notice = controls["spec"], self._sends, self.notice
 
-        def compose(chosen: Values) -> Answer:
-            ready = gr.update(interactive=bool(builder.source(chosen)))
-            return {spec: builder.compose(chosen) or gr.skip(), self._join: ready}
+        def compose(values: Values) -> Answer:
+            ready = gr.update(interactive=bool(builder.source(values)))
+            return {spec: builder.compose(values) or gr.skip(), self._join: ready}
 
         def save(inputs: Values) -> Answer:
             name = service.add(workspace, inputs.spec, send_texts=inputs.sends)["name"]
@@ -189,7 +189,7 @@ class _Form:
         on(built, compose, choices, [spec, self._join], notice, **ONE_AT_A_TIME)
         on(spec.change, read, controls, [self._verdict, sends], notice, **ONE_AT_A_TIME)
         adds = [self._add.click, spec.submit]
-        on(adds, save, inputs, [*shown, sends], notice, show_progress_on=self._add)
+        on(adds, save, inputs, [*outputs, sends], notice, show_progress_on=self._add)
         on_load(lambda request: {spec: address.first(request, "spec")}, [spec], notice)
         controls.keep()
 

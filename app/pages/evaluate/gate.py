@@ -428,13 +428,13 @@ def _measure(
     return result, json.loads(formats.json_text({**single, **rest}))
 
 
-def _sample(kept: Mapping[str, Any]) -> Sample:
+def _sample(values: Mapping[str, Any]) -> Sample:
     """The examples of a task of a baseline."""
     arrays: dict[str, Any] = {
-        name: None if kept[name] is None else np.array(kept[name])
+        name: None if values[name] is None else np.array(values[name])
         for name in ("values", "gold", "clusters", "beside", "luck")
     }
-    return Sample(**arrays, correlation=kept["correlation"], paired=kept["paired"])
+    return Sample(**arrays, correlation=values["correlation"], paired=values["paired"])
 
 
 def _about(encoder: Encoder) -> dict[str, Any]:

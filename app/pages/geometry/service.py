@@ -211,7 +211,7 @@ def measure(
 
 
 def _measure(
-    taken: Taken, encoded: np.ndarray, progress: Progress | None
+    sample: Taken, encoded: np.ndarray, progress: Progress | None
 ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Numbers by name, and arrays.
 
@@ -222,18 +222,18 @@ def _measure(
     from theodolite.engine.search.index import neighbours_of_each
     from theodolite.engine.space import geometry
 
-    rows = encoded[taken.rows]
-    n, distinct = len(rows), np.unique(taken.rows)
+    rows = encoded[sample.rows]
+    n, distinct = len(rows), np.unique(sample.rows)
 
     def tell(share: float) -> None:
         if progress is not None:
             progress(round(share * n), n)
 
     singular, (mean, deviation) = geometry.singular_values(rows), geometry.random_pairs(rows)
-    info = taken.info | {
+    info = sample.info | {
         "n_data": n,
         "n_distinct": len(distinct),
-        "n_pairs": len(taken.left),
+        "n_pairs": len(sample.left),
         "dim": int(rows.shape[1]),
         "n_zero": int((~rows.any(axis=1)).sum()),
         "uniformity": geometry.uniformity(rows, progress=lambda done, of: tell(0.5 * done / of)),
@@ -244,10 +244,10 @@ def _measure(
     }
     with suppress(ValueError):  # one dimension, or identical encoded
         info["isoscore"] = geometry.isoscore(rows)
-    if len(taken.gold) and not info["labels"]:
+    if len(sample.gold) and not info["labels"]:
         info["cut"] = at = cut(info["scale"])
-        for name, close in (("over", taken.gold > at), ("from", taken.gold >= at)):
-            sides = encoded[taken.left[close]], encoded[taken.right[close]]
+        for name, close in (("over", sample.gold > at), ("from", sample.gold >= at)):
+            sides = encoded[sample.left[close]], encoded[sample.right[close]]
             info[f"n_{name}"] = int(close.sum())
             info[f"alignment_{name}"] = geometry.alignment(*sides) if close.any() else None
     occurrence = np.zeros(0, np.int64)
@@ -262,14 +262,14 @@ def _measure(
             "hub_skew": skew,
             "hub_never": float(np.mean(occurrence == 0)),
             "hub_most": int(occurrence.max()),
-            "hub": taken.sentences[distinct[int(occurrence.argmax())]][:300],
+            "hub": sample.sentences[distinct[int(occurrence.argmax())]][:300],
         }
     return info, {
         "singular": singular,
         "occurrence": occurrence,
-        "cosine": geometry.cosine(encoded[taken.left], encoded[taken.right]),
-        "gold": taken.gold,
-        "part": taken.part.astype(np.int32),
+        "cosine": geometry.cosine(encoded[sample.left], encoded[sample.right]),
+        "gold": sample.gold,
+        "part": sample.part.astype(np.int32),
     }
 
 

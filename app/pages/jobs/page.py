@@ -104,7 +104,7 @@ def _queue(workspace: Workspace, runs: list[RunRow], run_id: str) -> str:
             kind="link",
         )
         verbs = views.buttons(workspace, run, others_wait=others_wait)
-        items.append(views.item(run, title, views.about(run), verbs, opened=opened))
+        items.append(views.item(run, title, views.about(run), verbs, is_open=opened))
     return views.run_list(items, "Runs, the newest first")
 
 

@@ -66,7 +66,7 @@ class RunPanel:
     def connect(
         self,
         controls: Controls,
-        shown: Mapping[str, Any],
+        outputs: Mapping[str, Any],
         words: Any,
         go: gr.Button,
         notice: Any,
@@ -80,7 +80,7 @@ class RunPanel:
 
         Args:
             controls: controls of the page; the run becomes one of them.
-            shown: components that `show` may change, by name; it may change the `run` as well.
+            outputs: components that `show` may change, by name; it may change the `run` as well.
             words: the component among `shown` which displays the progress.
             go: the button that starts the run.
             notice: component which shows an error.
@@ -89,10 +89,10 @@ class RunPanel:
             make: queues the run that computes the answer and returns its id, empty if stored.
             refill: control -> function which updates other controls on its change, before `show`.
         """
-        places = {**shown, "run": self.run}
+        places = {**outputs, "run": self.run}
 
-        def changed(named: Named) -> Answer:
-            return {places[name]: value for name, value in named.items()}
+        def changed(fields: Named) -> Answer:
+            return {places[name]: value for name, value in fields.items()}
 
         def opening(request: gr.Request) -> Answer:
             named = load(controls.from_address(request), request)

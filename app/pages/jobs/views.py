@@ -87,7 +87,7 @@ def item(
     verbs: str,
     *,
     below: str = "",
-    opened: bool = False,
+    is_open: bool = False,
 ) -> str:
     """One run of a list: its state, progress, error and buttons; one that is done is a line.
 
@@ -97,13 +97,13 @@ def item(
         about: plain text on its progress or outcome.
         verbs: HTML of its buttons.
         below: HTML below `about`.
-        opened: whether its details are shown.
+        is_open: whether its details are shown.
     """
-    if run["state"] == "done" and not opened:
+    if run["state"] == "done" and not is_open:
         css, verbs = "t-folded", ""
         body = f'{name} <span class="t-muted t-small">{escape(about)}</span>'
     else:
-        css = "t-open" if opened else ""
+        css = "t-open" if is_open else ""
         gauge = progress.gauge(run) if run["state"] == "running" else ""
         failure = parts.failure(run["error"], run["hint"])
         body = f"{name}<p>{escape(about)}</p>{below}{gauge}{failure}"

@@ -338,15 +338,15 @@ def _material(workspace: Workspace, collection: str) -> tuple[list[str], list[st
     return sentences, sentences
 
 
-def _session(session: str, title: str, spec: JudgeSpec, kept: Mapping[str, Any]) -> Session:
+def _session(session: str, title: str, spec: JudgeSpec, content: Mapping[str, Any]) -> Session:
     """A session without marks, of the documents that were returned."""
-    queries, documents = kept["queries"], kept["documents"]
-    rankings = {name: kept["rankings"][name] for name in spec.encoders}  # JSON has no order
+    queries, documents = content["queries"], content["documents"]
+    rankings = {name: content["rankings"][name] for name in spec.encoders}  # JSON has no order
     if spec.mode == "preference":
         keys, units = pool.preferences(rankings, spec.k)
     else:
         keys, units = pool.documents(rankings, spec.k, spec.measure)
-    if predicted := kept.get("predicted"):
+    if predicted := content.get("predicted"):
         units = surrogate.bin_by_prediction(units, np.array(predicted))
     to = spec.second and str(chat.address(spec.second))
     messages = [judges.messages(queries[q], documents[d]) for q, d in keys] if to else []

@@ -298,15 +298,15 @@ class SecondMap(MapSpec):
     initial: str = ""
 
 
-def _if_unchanged(made: StoredMap | None) -> StoredMap:
+def _if_unchanged(stored: StoredMap | None) -> StoredMap:
     """A map that has just been made, whose collection may have changed meanwhile."""
-    if made is None:
+    if stored is None:
         raise UserError(
             "The collection changed while its map was computed.",
             "Compute the map again.",
             code="stale",
         )
-    return made
+    return stored
 
 
 @dataclass(frozen=True, repr=False)

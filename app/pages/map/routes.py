@@ -214,11 +214,11 @@ def _add_tables(router: APIRouter, workspace: Workspace, needed: Any) -> None:
         return Response(buffer.getvalue(), media_type=_BINARY)
 
     @router.post("/dataset")
-    def dataset(chosen: Selection, stored: StoredMap = needed) -> Response:
+    def dataset(selection: Selection, stored: StoredMap = needed) -> Response:
         workspace.refuse_visitors()
-        _there(np.array(chosen.ids), stored)
+        _there(np.array(selection.ids), stored)
         try:
-            name = service.keep(workspace, stored, chosen.name, chosen.ids, chosen.labels)
+            name = service.keep(workspace, stored, selection.name, selection.ids, selection.labels)
         except (UserError, StoreError) as error:  # returned as text: browsers log a 400 as an error
             return PlainTextResponse(str(error))
         return JSONResponse({"name": name})

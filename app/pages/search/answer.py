@@ -316,13 +316,13 @@ def among(encoder: Encoder, sentences: Sequence[str], spec: SearchSpec) -> HitsC
 
 
 def _hits(
-    opened: service.Searchable, spec: SearchSpec, limits: Limits, labels: Mapping[int, str]
+    collection: service.Searchable, spec: SearchSpec, limits: Limits, labels: Mapping[int, str]
 ) -> list[list[Hit]]:
     """One list per query, or one for all examples."""
     if spec.by == "examples":
-        lists = [opened.alike(spec.queries, spec.unlike, limits)]
+        lists = [collection.alike(spec.queries, spec.unlike, limits)]
     else:
-        lists = opened.nearest(spec.queries, limits)
+        lists = collection.nearest(spec.queries, limits)
     return _with_labels(lists, labels)
 
 
@@ -417,7 +417,7 @@ def _by_ranker(
 
 
 def _status(
-    workspace: Workspace, needed: service.CollectionJob, opened: service.Searchable
+    workspace: Workspace, needed: service.CollectionJob, collection: service.Searchable
 ) -> Nothing | Progress:
     """The run that encodes or indexes the rest, or how to start it."""
     run = service.last_run(workspace, needed)
@@ -426,7 +426,7 @@ def _status(
     hint = "Press Search to do this in the background, once for all later searches."
     if workspace.read_only:
         hint = "This demonstration does not start runs: choose another collection or encoder."
-    return Nothing(service.undone(opened, needed.dataset), hint)
+    return Nothing(service.undone(collection, needed.dataset), hint)
 
 
 SEARCH = Question(

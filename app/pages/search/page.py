@@ -252,17 +252,17 @@ def _fill(workspace: Workspace, values: Values, request: gr.Request) -> dict[str
     }
 
 
-def _only(workspace: Workspace, collection: str, wanted: Any = ()) -> dict[str, Any]:
+def _only(workspace: Workspace, collection: str, value: Any = ()) -> dict[str, Any]:
     """The update of the label filter for a collection."""
     offered = service.filters_of(workspace, collection)
-    valid = [text for text in wanted if text in offered]
+    valid = [text for text in value if text in offered]
     return gr.update(choices=offered, value=valid, visible=bool(offered))
 
 
-def _chunks(workspace: Workspace, collection: str, wanted: str = "") -> dict[str, Any]:
+def _chunks(workspace: Workspace, collection: str, value: str = "") -> dict[str, Any]:
     """The update of the ways to cut documents for a collection; no other is cut."""
     cut = not workspace.read_only and isinstance(workspace.catalog.load(collection), Retrieval)
-    return gr.update(value=wanted if cut else "", visible=cut)
+    return gr.update(value=value if cut else "", visible=cut)
 
 
 def _spec(values: Values) -> SearchSpec:

@@ -423,16 +423,16 @@ class IndexJob(CollectionJob):
 
 
 def needed_job(
-    encoder: str, dataset: str, opened: Searchable, *, index: bool = False
+    encoder: str, dataset: str, collection: Searchable, *, index: bool = False
 ) -> CollectionJob | None:
     """Return the job that must run before the whole collection can be searched; None for none.
 
     `index` asks for the index of a large collection even where exact search would do.
     """
     name = str(parse(encoder))
-    if opened.needs_index or (index and opened.is_large and not opened.built):
+    if collection.needs_index or (index and collection.is_large and not collection.built):
         return IndexJob(name, dataset)
-    return EncodeJob(name, dataset) if opened.missing > vectors.SMALL else None
+    return EncodeJob(name, dataset) if collection.missing > vectors.SMALL else None
 
 
 def why_incomplete(workspace: Workspace, encoder: str, collection: str) -> str:

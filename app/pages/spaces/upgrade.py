@@ -393,7 +393,7 @@ def search_of(data: Dataset) -> Search:
     return Search(queries, documents, [groups[labels[text]] - {place[text]} for text in queries])
 
 
-def _row(name: str, values: np.ndarray, keep: np.ndarray, chosen: str) -> dict[str, Any]:
+def _row(name: str, values: np.ndarray, keep: np.ndarray, choice: str) -> dict[str, Any]:
     change = _change(values, keep)
     return {
         "option": name,
@@ -401,7 +401,7 @@ def _row(name: str, values: np.ndarray, keep: np.ndarray, chosen: str) -> dict[s
         "change": change.delta,
         "low": change.low,
         "high": change.high,
-        "verdict": name == chosen,
+        "verdict": name == choice,
     }
 
 

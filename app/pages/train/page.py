@@ -309,13 +309,13 @@ def build(workspace: Workspace) -> None:
     on(upload.upload, keep, inputs, filled, form.notice, show_progress_on=upload)
 
 
-def _choose(form: EncoderForm, values: Namespace, train: str, said: str) -> Answer:
+def _choose(form: EncoderForm, values: Namespace, train: str, message: str) -> Answer:
     """Train on a data set that was just added."""
     choices, _ = form.offer(vars(values) | {"train": train})["train"]
     return {
         form.controls["train"]: gr.update(choices=choices, value=train),
         form.controls["preset"]: OWN,
-        form.notice: parts.say(said, "t-good"),
+        form.notice: parts.say(message, "t-good"),
     }
 
 

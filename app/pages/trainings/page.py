@@ -96,25 +96,25 @@ def build(workspace: Workspace) -> None:
             keys = [next(iter(going or [row for row in rows if row.step is not None] or rows)).run]
         return draw(rows, keys)
 
-    def refresh(given: str, known: list[Any]) -> Answer:
-        changed = draw(service.table(workspace, LISTED), given.split(","))
+    def refresh(keys: str, known: list[Any]) -> Answer:
+        changed = draw(service.table(workspace, LISTED), keys.split(","))
         if changed[seen] == known:
             return None
         # Another training may have been chosen meanwhile; curves that have not grown stay.
         same = [curves] if changed[seen][1:] == known[1:] else []
         return {box: changed[box] for box in every if box not in (selection, *same)}
 
-    def act(given: str, event: PageEvent) -> Answer:
+    def act(text: str, event: PageEvent) -> Answer:
         """Answer a button of the list."""
-        keys, message = given.split(","), ""
+        keys, message = text.split(","), ""
         if event.act == "toggle":
             keys = _toggled(keys, event.id)
         else:
             message = parts.say(jobs.act(workspace, event.act, event.id))
         return {**draw(service.table(workspace, LISTED), keys), notice: message}
 
-    def report(given: str) -> Any:
-        keys = [key for key in given.split(",") if key]
+    def report(text: str) -> Any:
+        keys = [key for key in text.split(",") if key]
         return of_answer(TRAINING, TrainingsSpec(keys), Trainings(_courses(workspace, keys)))
 
     report_button([selection], notice, report)
@@ -190,7 +190,7 @@ def _list(
                     f'<a class="t-button t-small-button" href="{escape(again)}" aria-label='
                     f'"{escape(f"Train again with the settings of {row.label}")}">Train again</a>'
                 )
-        items.append(views.item(run, name, about, verbs, below=below, opened=is_open))
+        items.append(views.item(run, name, about, verbs, below=below, is_open=is_open))
     return views.run_list(items, "Trainings, newest first", "t-training")
 
 
