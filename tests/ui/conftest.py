@@ -266,7 +266,8 @@ def tabs() -> list[Page]:
 def visitor(browser: Browser, tabs: list[Page]) -> Iterator[Callable[..., Visit]]:
     """Make visits: `visitor(site, dark=False, size=WIDE)`. Each is checked when the test ends.
 
-    Every visit of a test is of somebody else, who forgets it afterwards.
+    Every visit of a test is of somebody else, who forgets it afterwards. They want no motion: what
+    turns while one waits takes a seventh of the browser's time. What is about motion asks for it.
     """
     visits: list[Visit] = []
 
@@ -276,7 +277,7 @@ def visitor(browser: Browser, tabs: list[Page]) -> Iterator[Callable[..., Visit]
         page = tabs[len(visits)]
         page.set_default_timeout(PATIENCE)
         page.set_viewport_size({"width": size[0], "height": size[1]})
-        page.emulate_media(color_scheme="dark" if dark else "light")
+        page.emulate_media(color_scheme="dark" if dark else "light", reduced_motion="reduce")
         visits.append(Visit(page, site))
         visits[-1].watch()
         return visits[-1]

@@ -119,7 +119,8 @@ MAP = f"map?encoder={MAPPED}&method=pca"
 
 
 def drawn(visit, query=MAP, points="2,040"):
-    """Open the page and wait until its map is there."""
+    """Open the page, with its motion, and wait until its map is there."""
+    visit.page.emulate_media(reduced_motion="no-preference")
     page = visit.open(query)
     expect(said(page)).to_contain_text(f"{points} points")
     over(page).scroll_into_view_if_needed()

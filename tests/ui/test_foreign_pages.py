@@ -15,9 +15,9 @@ import pytest
 from gradio.utils import get_upload_folder
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
+from tests.fakes.started import serving
 from tests.ui.conftest import PATIENCE
 from tests.ui.steps import address_of, says
-from theodolite.app import ui
 from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.workspace import Workspace
 
@@ -58,27 +58,25 @@ def asked_by_others(page: Page, app: str) -> list[str]:
     return list(answer)
 
 
-def test_only_a_frame_on_a_page_of_ours_is_shown(stranger: Page, place: str) -> None:
-    """On a page of others nothing of ours is drawn, so nothing can be clicked unseen."""
+def test_a_page_of_others_frames_and_reads_nothing_of_ours(stranger: Page, place: str) -> None:
+    """Nothing of ours is drawn on it, so nothing can be clicked unseen.
+
+    Its script, at another port of this machine, reads no answer and stores no file.
+    """
     with site(
         f'<iframe src="{place}/{LINK}"></iframe><iframe src="{place}/jobs"></iframe>'
     ) as port:
         stranger.goto(f"http://localhost:{port}/")
         assert [frame.url.split(":")[0] for frame in stranger.frames[1:]] == ["chrome-error"] * 2
+        assert asked_by_others(stranger, place) == NOTHING
+        stranger.goto(f"http://127.0.0.1:{port}/")
+        assert asked_by_others(stranger, place) == NOTHING
     stranger.goto(f"{place}/jobs")
     stranger.evaluate("""() => {
       const frame = document.createElement("iframe");
       document.body.append(Object.assign(frame, { src: "./data", id: "inner" }));
     }""")
     expect(stranger.frame_locator("#inner").locator(".t-header")).to_be_visible()
-
-
-def test_another_port_of_this_machine_gets_no_answer(stranger: Page, place: str) -> None:
-    """Neither reads an answer of the queue nor stores a file."""
-    with site("<h1>Others</h1>") as port:
-        for host in ("127.0.0.1", "localhost"):
-            stranger.goto(f"http://{host}:{port}/")
-            assert asked_by_others(stranger, place) == NOTHING
 
 
 def test_a_link_of_others_loads_nothing_before_a_click(stranger: Page, place: str) -> None:
@@ -112,10 +110,12 @@ def secure(desk: Workspace, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     if shutil.which("openssl") is None:
         pytest.skip("openssl is not installed")
     made = certificate(tmp_path_factory.mktemp("certificate"))
-    demo = ui.launch(desk, open_browser=False, block=False, auth=("ada", "lovelace"))
-    with https_before(demo.server_port, made) as port, site("<h1>Others</h1>", made) as other:
+    with (
+        serving(desk, auth=("ada", "lovelace")) as demo,
+        https_before(demo.server_port, made) as port,
+        site("<h1>Others</h1>", made) as other,
+    ):
         yield f"https://own.localhost:{port}", f"https://others.localhost:{other}"
-    demo.close()
 
 
 @pytest.fixture

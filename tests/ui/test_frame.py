@@ -2,7 +2,6 @@
 
 import re
 
-import pytest
 from playwright.sync_api import expect
 
 from tests.ui.conftest import NARROW
@@ -16,6 +15,7 @@ def test_the_rail_is_there_before_the_page_nothing_moves_and_all_comes_to_rest(v
     for every frame, where polling asks for some.
     """
     page = visitor(site).page
+    page.emulate_media(reduced_motion="no-preference")
     page.route("**/assets/*.js", lambda route: None)  # no answer ever comes
     page.goto(f"{site}/jobs", wait_until="commit")
     expect(page.get_by_role("link", name="Jobs")).to_have_attribute("aria-current", "true")
@@ -293,28 +293,17 @@ def test_on_a_phone_a_wide_table_is_read_downwards(visitor, site):
     assert head == f'"{number.get_attribute("data-head")} "'
 
 
-@pytest.mark.parametrize(
-    ("path", "opened", "names"),
-    [
-        ("data", "#preview", ("starter-pairs", "starter-topics")),
-        ("encoders", "#opened", ("minilm", "wordllama")),
-    ],
-)
-def test_what_is_opened_is_a_place_to_come_back_to(visit, path, opened, names):
+def test_what_is_opened_is_a_place_to_come_back_to(visit):
     """One step of the browser's history each; Back and Forward open again what was there."""
-    page = visit.open(path)
+    page, names = visit.open("data"), ("starter-pairs", "starter-topics")
     for name in names:
-        page.get_by_role("button", name=re.compile(f"^(Preview|Open) {name}$")).click()
-        says(page.locator(opened), name)
+        page.get_by_role("button", name=f"Preview {name}", exact=True).click()
+        says(page.locator("#preview"), name)
     page.evaluate("history.back()")
-    says(page.locator(opened), names[0])
+    says(page.locator("#preview"), names[0])
     assert names[0] in address_of(page)
     page.evaluate("history.back()")
-    expect(page.locator(f"{opened} section")).to_have_count(0)
-    assert address_of(page) == path
+    expect(page.locator("#preview section")).to_have_count(0)
+    assert address_of(page) == "data"
     page.evaluate("history.forward()")
-    says(page.locator(opened), names[0])
-
-
-def test_an_encoder_that_is_not_listed_is_said_to_be_missing(visit):
-    says(visit.open("encoders?encoder=gone").get_by_role("alert"), "'gone'")
+    says(page.locator("#preview"), names[0])

@@ -206,6 +206,7 @@ def test_what_an_address_names_in_vain_is_said(visitor, site):
             re.compile(f"no {named} (named )?'.*[gG]one'")
         )
         address_of(page, "one")
+    says(seen.open("encoders?encoder=gone").get_by_role("alert"), "'gone'")
     page = seen.open("curate")
     expect(page.get_by_label("Collection", exact=True)).to_have_value("starter-topics")
     says(page.locator("#found"), "shipped example")

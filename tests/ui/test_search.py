@@ -95,11 +95,10 @@ def test_words_patterns_and_examples(visit):
     for text, found in (('"on the"', "on the"), ("/^Who .*[?]$/", "Who ")):
         write(page, "query", text)
         expect(page.locator("#hits mark").first).to_contain_text(found, ignore_case=True)
-    page = visit.open("search?encoder=random:256&in=starter-pairs&q=The train is late&k=4")
-    text = hits.first.locator("p").inner_text()
     write(page, "query", "   ")
     gone_from_address(page, "q=")  # white space is no query to come back to
     page = visit.open("search?encoder=random:256&in=starter-pairs&q=The train is late&k=4")
+    text = hits.first.locator("p").inner_text()
     hits.first.get_by_role("link", name="similar to this").click()
     expect(page.locator("#hits h2")).to_have_text("Like 1 example")
     expect(hits).to_have_count(4)
