@@ -152,7 +152,7 @@ def _summary(place: str) -> str:
                 return str(argument.value)
             attribute = argument.id
         if isinstance(node, ast.ImportFrom):
-            elsewhere |= {one.name: f"{node.module}:{one.name}" for one in node.names}
+            elsewhere |= {name.name: f"{node.module}:{name.name}" for name in node.names}
     if attribute in elsewhere:
         return _summary(elsewhere[attribute])
     text = cleandoc(ast.get_docstring(defined[attribute]) or "")

@@ -10,7 +10,7 @@ def addresses(spec: str) -> list[Address]:
     """The endpoints of a spec."""
     from theodolite.engine.rankers.spec import parse
 
-    return [Address.parse(one.value) for one in parse(spec).sources if one.kind == "api"]
+    return [Address.parse(source.value) for source in parse(spec).sources if source.kind == "api"]
 
 
 def allowed_urls(store: Store) -> list[str]:
@@ -22,7 +22,9 @@ def allowed_urls(store: Store) -> list[str]:
 def unallowed(store: Store, spec: str) -> list[Address]:
     """The endpoints of a spec on other machines to which sending texts is not allowed."""
     known = allowed_urls(store)
-    return [one for one in addresses(spec) if not one.is_here and one.url not in known]
+    return [
+        address for address in addresses(spec) if not address.is_here and address.url not in known
+    ]
 
 
 def allow(store: Store, spec: str) -> None:
@@ -36,7 +38,9 @@ def forbid_unlisted(store: Store) -> None:
     """Revoke the permission of endpoints that no listed encoder and no judging session uses."""
     specs = store.encoders.names()
     judges = [row["spec"].get("second", "") for row in store.judgements.list()]
-    listed = {one.url for spec in [*specs, *filter(None, judges)] for one in addresses(spec)}
+    listed = {
+        address.url for spec in [*specs, *filter(None, judges)] for address in addresses(spec)
+    }
     known = allowed_urls(store)
     if not listed.issuperset(known):
         store.settings.set(_ALLOWED, sorted(listed.intersection(known)))

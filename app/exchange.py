@@ -58,8 +58,8 @@ def bring(
     named = results.inside(files) if isinstance(files, Path) else files
     entries = results.read(named, model.strip(), revision.strip())
     workspace.store.published.put(
-        asdict(one) | {"metric": one.main.metric, "score": one.main.score}
-        for one in entries.results
+        asdict(result) | {"metric": result.main.metric, "score": result.main.score}
+        for result in entries.results
     )
     return entries
 

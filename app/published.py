@@ -125,7 +125,7 @@ class Static:
     @property
     def usual(self) -> Mapping[str, str]:
         """The values that a page leaves out of its address, by their names there."""
-        defaults = {one.key: one.default for one in parameters(self.spec)}
+        defaults = {parameter.key: parameter.default for parameter in parameters(self.spec)}
         texts = {name: value for name, value in defaults.items() if isinstance(value, str)}
         return texts | dict(self.asked)
 

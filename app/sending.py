@@ -24,8 +24,9 @@ def sendings(encoder: Encoder | Ranker, sentences: Sequence[str]) -> list[Sendin
 def in_words(sendings: Sequence[Sending], price: float | None = None) -> list[str]:
     """A sentence on each sending, with its cost at a price per million tokens."""
     return [
-        f"{one}{'' if price is None else f': about {price * one.tokens / 1e6:,.4f} at that price'}"
-        for one in sendings
+        f"{sending}"
+        + ("" if price is None else f": about {price * sending.tokens / 1e6:,.4f} at that price")
+        for sending in sendings
     ]
 
 

@@ -194,7 +194,10 @@ class Spec:
     """The base of a question's dataclass."""
 
     def __post_init__(self) -> None:
-        read = {one.name: one.read(getattr(self, one.name)) for one in parameters(type(self))}
+        read = {
+            parameter.name: parameter.read(getattr(self, parameter.name))
+            for parameter in parameters(type(self))
+        }
         vars(self).update(read)
         self.check()
 
@@ -265,11 +268,13 @@ def read_query(spec: type[S], pairs: Iterable[tuple[str, str]]) -> S:
     for name, value in pairs:
         texts.setdefault(name, []).append(value)
     values: dict[str, Any] = {}
-    for one in parameters(spec):
-        if one.key in texts:
-            first = texts[one.key][0]
-            text: Any = texts[one.key] if one.many else first
-            values[one.name] = first in ("True", "true", "1") if one.type is bool else text
+    for parameter in parameters(spec):
+        if parameter.key in texts:
+            first = texts[parameter.key][0]
+            text: Any = texts[parameter.key] if parameter.many else first
+            values[parameter.name] = (
+                first in ("True", "true", "1") if parameter.type is bool else text
+            )
     return spec(**values)
 
 

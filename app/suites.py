@@ -56,7 +56,7 @@ def look_up(workspace: Workspace) -> Suites:
     every = known(workspace)
     if every is None:
         infos = tuple(suites.suites())
-        tasks = {one.name: tuple(suites.tasks_of(one.name)) for one in infos}
+        tasks = {info.name: tuple(suites.tasks_of(info.name)) for info in infos}
         every = _HELD[_key()] = Suites(infos, tasks, suites.types())
         if not workspace.demo:
             workspace.store.derived.put(_key(), KIND, asdict(every))

@@ -159,7 +159,7 @@ class Workspace:
                 code="denied",
             )
         # Read each time: a permission can be revoked.
-        urls = {one.url for one in endpoints.addresses(name)}
+        urls = {address.url for address in endpoints.addresses(name)}
         send_texts = frozenset(
             urls.intersection(endpoints.allowed_urls(self.store) if urls else ())
         )

@@ -65,7 +65,7 @@ class Chat:
         return text_of(self._post(messages))
 
     def _post(self, messages: Messages) -> dict[str, Any]:
-        many = tokens([one["content"] for one in messages])
+        many = tokens([message["content"] for message in messages])
         settings = self._settings
         try:
             return self._endpoint.post(
@@ -100,5 +100,5 @@ def text_of(answer: dict[str, Any]) -> str:
 def amount_sent(spec: str, questions: Sequence[Messages]) -> Sending:
     """Return the amount of text that would be sent with these questions, each once."""
     texts = [messages[-1]["content"] for messages in questions]
-    every = [one["content"] for messages in questions for one in messages]
+    every = [message["content"] for messages in questions for message in messages]
     return Sending(address(spec).host, len(texts), sum(map(len, texts)), tokens(every), len(texts))

@@ -233,9 +233,9 @@ class Decoder:
     def _sentences(self, candidates: list[Candidate]) -> list[Decoded]:
         """Detokenize candidates; of several that spell the same sentence, keep the best."""
         sentences: dict[str, Decoded] = {}
-        for one in sorted(candidates, key=lambda c: -c.score):
-            text = self.vocabulary.text(one.ids)
-            sentences.setdefault(text, Decoded(text, None, one.score, not one.ended))
+        for candidate in sorted(candidates, key=lambda c: -c.score):
+            text = self.vocabulary.text(candidate.ids)
+            sentences.setdefault(text, Decoded(text, None, candidate.score, not candidate.ended))
         return list(sentences.values())
 
 

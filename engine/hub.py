@@ -115,7 +115,7 @@ def explain_failure(
         is_open: whether everybody may load it, as far as known.
     """
     signs = "" if is_open else "is gated "
-    signs += " ".join(f"{type(one).__name__} {str(one).lower()}" for one in causes(error))
+    signs += " ".join(f"{type(cause).__name__} {str(cause).lower()}" for cause in causes(error))
     for sign, (code, message, hint) in _ERRORS.items():
         if re.search(sign, signs):
             place = f"https://huggingface.co/{page}"

@@ -272,10 +272,10 @@ class Published(Table):
         """
         rows = [
             [
-                *(one[name] for name in (*PUBLISHED_KEY, "metric", "score")),
-                *(to_json(one["facts"]), time.time(), to_json(one["scores"])),
+                *(result[name] for name in (*PUBLISHED_KEY, "metric", "score")),
+                *(to_json(result["facts"]), time.time(), to_json(result["scores"])),
             ]
-            for one in results
+            for result in results
         ]
         marks = ", ".join("?" * len(_PUBLISHED))
         sql = f"REPLACE INTO published ({', '.join(_PUBLISHED)}) VALUES ({marks})"
@@ -331,7 +331,7 @@ class Published(Table):
         """Forget all results of some (model, revision) pairs; return how many."""
         sql = "DELETE FROM published WHERE model = ? AND revision = ?"
         with self._database.write() as connection:
-            return sum(int(connection.execute(sql, one).rowcount) for one in models)
+            return sum(int(connection.execute(sql, model).rowcount) for model in models)
 
 
 def _insert(

@@ -79,7 +79,7 @@ class Runs(Table):
             hashes,
         )
         ids = {row["spec_hash"]: row["id"] for row in rows}
-        return next((str(ids[one]) for one in hashes if one in ids), "")
+        return next((str(ids[hash]) for hash in hashes if hash in ids), "")
 
     def get(self, run_id: str) -> RunRow:
         """The run of that id.

@@ -77,7 +77,7 @@ class Resources:
         An endpoint may be called only from the machine on which a person has allowed it.
         """
         for encoder in self.encoders:
-            if any(SOURCES[one.kind].value_is == "address" for one in parse(encoder).sources):
+            if any(SOURCES[source.kind].value_is == "address" for source in parse(encoder).sources):
                 return f"{encoder} may be asked from this machine only, so it is done here."
         for name in self._data_sets():
             if name.startswith(("upload:", "corpus:", "hub:", "mteb:")):
@@ -90,7 +90,7 @@ class Resources:
         datasets = map(catalog.load, self._data_sets())
         packages = [_package(PACKAGES[kind]) for kind in kinds if kind in PACKAGES]
         files = [FILES] if self.out or self.paths() else []
-        data = [_data_set(one.name, one.hash) for one in datasets]
+        data = [_data_set(dataset.name, dataset.hash) for dataset in datasets]
         return list(dict.fromkeys([*data, *packages, *files]))
 
     def _data_sets(self) -> list[str]:

@@ -256,12 +256,12 @@ class Worker:
         """Send events and lines of the log that were not sent before; return whether any were."""
         events = self._store.events.of(task.run, 0, task.event)
         lines = self._store.logs.lines(task.run, task.line)
-        reports = [(one["kind"], copy.event(one["data"])) for one in events]
+        reports = [(event["kind"], copy.event(event["data"])) for event in events]
         if lines:
             reports.append((LOG, {"lines": [line[:_MAX_TEXT] for line in lines[-_MAX_LINES:]]}))
         if reports:
             self._fleet.report(task.unit, reports)
-            task.event = max([task.event, *(one["id"] for one in events)])
+            task.event = max([task.event, *(event["id"] for event in events)])
             task.line += len(lines)
         return bool(reports)
 

@@ -168,30 +168,30 @@ def fill(workspace: Workspace, spec: type[Spec], values: Values, request: gr.Req
     fields = dict(vars(values))
     single = (p.name for p in parameters(spec) if p.field.names == "encoder" and not p.many)
     others = [str(fields[name]) for name in single if fields.get(name)]
-    for one in parameters(spec):
-        selection, names = fields.get(one.name), one.field.names
-        if one.name not in fields:
+    for parameter in parameters(spec):
+        selection, names = fields.get(parameter.name), parameter.field.names
+        if parameter.name not in fields:
             continue
-        if one.field.offers is not None:
-            offers, raw = one.field.offers(workspace), address.every(request, one.key)
+        if parameter.field.offers is not None:
+            offers, raw = parameter.field.offers(workspace), address.every(request, parameter.key)
             pairs = [(label, value) for value, label in offers.items()]
             pairs += [(value, value) for value in raw if value not in offers]
-            value = raw if one.many else [*raw, *offers][0]
+            value = raw if parameter.many else [*raw, *offers][0]
             selection = gr.update(choices=pairs, value=value)
-        elif names == "encoder" and one.many:
+        elif names == "encoder" and parameter.many:
             selection = choices.fill(workspace, choices.from_address(workspace, request))
         elif names == "encoder":
             selection = choices.first(workspace, selection, others)
             others, selection = [*others, selection], choices.one(workspace, selection)
-        elif names == "dataset" and not one.many:
+        elif names == "dataset" and not parameter.many:
             _, selection = collections.fill(workspace, selection)
         elif names == "dataset":
             raw = list(selection or ())  # the answer names those that are gone
             offered = dict.fromkeys([*workspace.catalog.names(), *raw])
             selection = gr.update(choices=list(offered), value=raw)
-        elif one.many and isinstance(selection, str):
-            selection = "\n".join(address.every(request, one.key)) or selection
-        fields[one.name] = selection
+        elif parameter.many and isinstance(selection, str):
+            selection = "\n".join(address.every(request, parameter.key)) or selection
+        fields[parameter.name] = selection
     return fields
 
 

@@ -102,11 +102,11 @@ def _copy_vectors(workspace: Workspace, small: Part, encoder: str, datasets: Seq
         return
     for dataset in datasets:
         keys = [sentence_key(text) for text in workspace.catalog.sentences(dataset)[0]]
-        for one in vectors.sources(loaded):
-            there, rows = workspace.store.vectors.get(one.fingerprint, keys, one.dim)
+        for source in vectors.sources(loaded):
+            there, rows = workspace.store.vectors.get(source.fingerprint, keys, source.dim)
             if len(rows):
                 present = [key for key, known in zip(keys, there, strict=True) if known]
-                small.store.vectors.of(encoder).put(one.fingerprint, present, rows)
+                small.store.vectors.of(encoder).put(source.fingerprint, present, rows)
 
 
 def lend(decorated: zerogpu.Encode, store: Path) -> None:

@@ -133,7 +133,7 @@ def frame(pieces: Pieces) -> str:
 
 def _word_diffs(block: WordDiffs) -> str:
     """A card for each decoder, with what the marks of words mean."""
-    legend = word_diff.LEGEND if any(one.words for one in block.columns) else ""
+    legend = word_diff.LEGEND if any(column.words for column in block.columns) else ""
     return f'<div class="t-columns t-told">{"".join(map(_word_diff, block.columns))}</div>{legend}'
 
 
@@ -205,7 +205,7 @@ def _link(link: Link, css: str = "") -> Markup:
 
 
 def _links(block: Links) -> str:
-    links = [_link(one, "t-button") for one in block.links]
+    links = [_link(link, "t-button") for link in block.links]
     return f'<p class="t-actions">{" ".join(links)}</p>'
 
 
@@ -312,8 +312,8 @@ def _table_of_cells(block: Table) -> str:
     """A table in which every row has a head, and the last ones may sum up the others."""
     name = Markup('<span class="t-spec">{}</span>')
     heads = "".join(
-        parts.column_head(name.format(_of(one).value), below=_notes(_of(one)))
-        for one in block.columns
+        parts.column_head(name.format(_of(column).value), below=_notes(_of(column)))
+        for column in block.columns
     )
     head = Markup('<tr><th scope="row">{}{}</th>')
     rows = []
@@ -372,10 +372,10 @@ def _grid(block: Grid) -> Piece:
 
     heads = [
         (
-            *(one.title, one.note, one.ascending, bool(one.opens), one.opens or one.title),
-            *(f"{one.title}, {one.note}" if one.unit else one.title, one.beside),
+            *(head.title, head.note, head.ascending, bool(head.opens), head.opens or head.title),
+            *(f"{head.title}, {head.note}" if head.unit else head.title, head.beside),
         )
-        for one in block.heads
+        for head in block.heads
     ]
     props = {
         "label": block.label,

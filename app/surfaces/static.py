@@ -43,7 +43,7 @@ class StaticPage:
     ) -> None:
         self._page, self._tabs, self._static = page, tabs, page.PUBLISHED
         self.files: dict[str, bytes] = {}
-        self._views = [self._view(published.workspace, *one) for one in views]
+        self._views = [self._view(published.workspace, *view) for view in views]
 
     def _view(self, workspace: Workspace, label: str, spec: Spec) -> dict[str, Any]:
         """Put the answer of a view into a file; return its label, file and query."""

@@ -87,10 +87,12 @@ def value(blocks: Iterable[Block]) -> str:
 def spec_of(spec: type[S], values: Values) -> S:
     """The spec that the controls describe; of several texts each has a line of its box."""
     fields = {}
-    for one in parameters(spec):
-        typed = getattr(values, one.name)
-        lines = one.many and isinstance(typed, str)
-        fields[one.name] = [line for line in typed.splitlines() if line.strip()] if lines else typed
+    for parameter in parameters(spec):
+        typed = getattr(values, parameter.name)
+        lines = parameter.many and isinstance(typed, str)
+        fields[parameter.name] = (
+            [line for line in typed.splitlines() if line.strip()] if lines else typed
+        )
     return spec(**fields)
 
 

@@ -92,7 +92,9 @@ class Splitter:
             return list(self._of_tokens(text))
         if self.method == "headings":
             sections = _sections(text)
-            return [span for one in sections for span in self._pack(text, [one], _SEPARATORS)]
+            return [
+                span for section in sections for span in self._pack(text, [section], _SEPARATORS)
+            ]
         if self.method == "sentences":
             return list(self._pack(text, sentences_of(text), _SEPARATORS))
         return list(self._recursive(text, (0, len(text)), _SEPARATORS))

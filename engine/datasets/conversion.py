@@ -116,7 +116,7 @@ def _sheet(file: Path, target: Path, sheet: str) -> Converted:
             code="damaged",
         ) from error
     try:
-        names = tuple(one.title for one in book.worksheets)
+        names = tuple(worksheet.title for worksheet in book.worksheets)
         if not names or (sheet and sheet not in names):
             raise UserError(
                 f"{file.name} has no sheet {sheet!r}." if sheet else f"{file.name} has no sheet.",

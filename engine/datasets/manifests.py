@@ -96,7 +96,7 @@ class Manifest:
     @classmethod
     def of(cls, value: Any, place: str) -> Manifest:
         """The manifest in a JSON value."""
-        known = [one.name for one in fields(cls)]
+        known = [field.name for field in fields(cls)]
         try:
             if unknown := [name for name in value if name not in known]:
                 raise UserError(
@@ -314,7 +314,7 @@ def _of_lines(manifest: Manifest, path: Path) -> dict[str, list[Any]]:
     for count, line in enumerate(lines(path), start=1):
         if count <= manifest.skip or not line.strip():
             continue
-        hit = next((match for one in patterns if (match := one.fullmatch(line))), None)
+        hit = next((match for pattern in patterns if (match := pattern.fullmatch(line))), None)
         if hit is None:
             raise UserError(
                 f"{where(path)}, line {count} is not written like the others.",

@@ -159,7 +159,7 @@ _STS_LICENCE = "scores CC BY-SA 4.0; sentences under the terms of their sources"
 
 def _year(name: str, subsets: tuple[str, ...]) -> _Set:
     what = f"SemEval 20{name[3:]} sentence pairs graded 0 to 5, in {len(subsets)} subsets"
-    files = {one: (f"STS.input.{one}.txt", f"STS.gs.{one}.txt") for one in subsets}
+    files = {subset: (f"STS.input.{subset}.txt", f"STS.gs.{subset}.txt") for subset in subsets}
     return _Set(
         "pairs",
         f"STS/{name}-en-test",

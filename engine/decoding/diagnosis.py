@@ -143,7 +143,7 @@ class Diagnosis:
     def from_dict(cls, values: Mapping[str, Any]) -> Diagnosis:
         """Read the output of `to_dict`; other keys (of a result's `details`) are ignored."""
         rows = [row | {"figures": tuple(map(_figure, row["figures"]))} for row in values["rows"]]
-        own = {one.name: values[one.name] for one in fields(cls) if one.name != "examples"}
+        own = {field.name: values[field.name] for field in fields(cls) if field.name != "examples"}
         own |= {
             "rows": tuple(FigureRow(**row) for row in rows),
             "samples": tuple(DecodedSample(**sample) for sample in values["samples"]),

@@ -194,7 +194,9 @@ def beam(
         # Log-probabilities only fall, and the longest sentence has the largest divisor: hypotheses
         # that cannot enter any more are dropped. Those they would have displaced are worse still.
         candidates = [
-            one for one in candidates if one[0] / most > _bar(done[rows[one[1]].owner], width)
+            candidate
+            for candidate in candidates
+            if candidate[0] / most > _bar(done[rows[candidate[1]].owner], width)
         ]
         if not candidates:
             break

@@ -330,9 +330,9 @@ def by_name(name: str) -> SourceSpec | None:
 
 def _named_now(former: str) -> str:
     """The name, or the spec, of what had another name before; empty if nothing had it."""
-    for one in list(NAMES):
-        if spec := one.former().get(former):
-            return one.labels().get(spec, spec)
+    for name in list(NAMES):
+        if spec := name.former().get(former):
+            return name.labels().get(spec, spec)
     return ""
 
 

@@ -359,7 +359,7 @@ def _possible(
     units: Units, draws: Sequence[Draw], marks: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the least and most that each difference can be, before and after each mark."""
-    judged, bounds = [one.unit for one in draws], []
+    judged, bounds = [draw.unit for draw in draws], []
     for bound in units.bounds():
         gained = units.weights[judged] * marks[:, None] - bound[judged]
         whole = bound.sum(axis=0)

@@ -125,14 +125,16 @@ def _join(values: list[Values], parts: list[Part], details: dict[str, Any]) -> t
         return {}, {"notes": [f"MTEB gives {mean_of} of all examples at once: {_UNTESTED}"]}
     joined = {}
     if mean_of is not None and values[0][mean_of].ndim == 2:
-        joined["draws"] = 100.0 * np.mean([one[mean_of].mean(axis=1) for one in values], axis=0)
-        values = [{name: np.atleast_2d(one[name]).mean(axis=0) for name in one} for one in values]
-    joined |= {name: np.concatenate([one[name] for one in values]) for name in values[0]}
+        joined["draws"] = 100.0 * np.mean([value[mean_of].mean(axis=1) for value in values], axis=0)
+        values = [
+            {name: np.atleast_2d(value[name]).mean(axis=0) for name in value} for value in values
+        ]
+    joined |= {name: np.concatenate([value[name] for value in values]) for name in values[0]}
     if "cosine" in joined:
         joined["part"] = np.zeros(len(joined["cosine"]), np.int16)
         details = {**details, "main_parts": [0]}
     if mean_of is not None:
-        sizes = np.array([len(one[mean_of]) for one in values])
+        sizes = np.array([len(value[mean_of]) for value in values])
         weights = sizes.sum() / len(sizes) / sizes
         joined[mean_of] = joined[mean_of] * np.repeat(weights, sizes)
     names = {"parts": ["/".join(part) for part in parts]} if parts else {}
@@ -179,7 +181,7 @@ def _labels(task: Any, rows: Any, predictions: Any) -> Values:
     if task.is_cross_validation:
         return {}
     gold = np.array(rows[task.label_column_name])
-    return {"share_right": np.array([np.array(one) == gold for one in predictions])}
+    return {"share_right": np.array([np.array(prediction) == gold for prediction in predictions])}
 
 
 def _label_sets(task: Any, rows: Any, predictions: Any) -> Values:
@@ -228,7 +230,7 @@ def _nearest(task: Any, rows: Any, predictions: Any) -> Values:
     if list(predictions) != ["sentence1-sentence2"]:
         return {}
     (labels,) = predictions.values()
-    nearest = np.array([one["corpus_id"] for one in labels], np.int64)
+    nearest = np.array([label["corpus_id"] for label in labels], np.int64)
     gold = np.arange(len(nearest))
     if isinstance(rows, dict) and "gold" in rows:
         gold = np.array([pair[1] for pair in rows["gold"]], np.int64)
@@ -263,7 +265,7 @@ def texts_of(task: Any) -> ExampleTexts:
         raise UserError(f"{task.metadata.type} is a type without examples.", "", code="unsupported")
     if hasattr(task, "corpus"):  # mteb's v1 data layout
         task.convert_v1_dataset_format_to_v2(num_proc=None)
-    return [one for part in parts_of(task) for one in kind.texts(task, _rows_of(task, part))]
+    return [text for part in parts_of(task) for text in kind.texts(task, _rows_of(task, part))]
 
 
 def with_clusters(measured: Measurement, task: Any) -> Measurement:

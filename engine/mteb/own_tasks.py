@@ -105,10 +105,12 @@ def _of_one(task: Any) -> tuple[int, int] | None:
         if of_split is None:
             return None
         by_subset = of_split.get("hf_subset_descriptive_stats") or {}
-        subsets = [by_subset[one] for one in task.hf_subsets if one in by_subset] or [of_split]
-        for one in subsets:
-            examples += int(one.get("num_samples") or 0)
-            characters += _characters(one)
+        subsets = [by_subset[subset] for subset in task.hf_subsets if subset in by_subset] or [
+            of_split
+        ]
+        for subset in subsets:
+            examples += int(subset.get("num_samples") or 0)
+            characters += _characters(subset)
     return examples, characters
 
 
@@ -116,7 +118,7 @@ def _characters(stats: Mapping[str, Any]) -> int:
     whole = stats.get("number_of_characters")
     if whole:
         return int(whole)
-    tables = [one for one in stats.values() if isinstance(one, Mapping)]
+    tables = [stat for stat in stats.values() if isinstance(stat, Mapping)]
     return sum(int(table.get("total_text_length") or 0) for table in tables)
 
 

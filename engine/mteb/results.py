@@ -261,7 +261,7 @@ def _model_of(
 
 def _of_unknown_versions(results: Sequence[PublishedResult]) -> list[str]:
     """Return notes on results written by newer versions of mteb than this release knows."""
-    newer = Counter(one.version for one in results if _line(one.version) > _line(TESTED))
+    newer = Counter(result.version for result in results if _line(result.version) > _line(TESTED))
     return [
         f"{number} of them {'was' if number == 1 else 'were'} written by mteb {version}, which this"
         f" release has never seen: read as if by {TESTED}, the newest it knows."
@@ -339,7 +339,7 @@ def _main_metric(parts: Sequence[Mapping[str, Any]]) -> str:
     same = [
         name
         for name in parts[0]
-        if name not in BESIDE and all(one.get(name) == one["main_score"] for one in parts)
+        if name not in BESIDE and all(part.get(name) == part["main_score"] for part in parts)
     ]
     usual = [name for name in _MAIN if name in same]
     return (usual or same or ["main_score"])[0]
@@ -400,8 +400,8 @@ def _task_id(text: str) -> tuple[str, str, str | None]:
 
 def _with_mean(scores: list[Score]) -> list[Score]:
     """Return the scores, the main one first: the overall score, or the mean of the parts."""
-    parts = [one for one in scores if one.split != "all"]
-    overall = [one for one in scores if one.split == "all"]
+    parts = [score for score in scores if score.split != "all"]
+    overall = [score for score in scores if score.split == "all"]
     if overall or len(parts) > 1:
         value = overall[0].score if overall else sum(s.score for s in parts) / len(parts)
         return [Score("all", "mean", "main_score", value, 0, main=True), *parts]
@@ -417,16 +417,16 @@ def write(folder: Path, results: Iterable[Mapping[str, Any]]) -> list[Path]:
             `created`, `details`, and `scores` in points.
     """
     written = []
-    for one in results:
-        place = folder / as_file(f"{OWNER}__{one['encoder']}") / one["fingerprint"]
+    for result in results:
+        place = folder / as_file(f"{OWNER}__{result['encoder']}") / result["fingerprint"]
         place.mkdir(parents=True, exist_ok=True)
         meta = {
-            "name": model_name(one["encoder"]),
-            "revision": one["fingerprint"],
-            "embed_dim": one["dim"],
+            "name": model_name(result["encoder"]),
+            "revision": result["fingerprint"],
+            "embed_dim": result["dim"],
         }
         _write_json(place / META, meta)
-        content = as_mteb(one)
+        content = as_mteb(result)
         file = place / f"{as_file(content['task_name'])}.json"
         _write_json(file, content)
         written.append(file)
@@ -477,8 +477,8 @@ def as_yaml(results: Iterable[Mapping[str, Any]], data_sets: Mapping[str, str]) 
     import yaml
 
     rows = []
-    for one in results:
-        content = as_mteb(one)
+    for result in results:
+        content = as_mteb(result)
         notes = (
             f"Obtained using MTEB v{content['mteb_version']}"
             if content["mteb_version"]
@@ -490,12 +490,12 @@ def as_yaml(results: Iterable[Mapping[str, Any]], data_sets: Mapping[str, str]) 
                 rows.append(
                     {
                         "dataset": {
-                            "id": data_sets.get(one["task"], content["task_name"]),
+                            "id": data_sets.get(result["task"], content["task_name"]),
                             "task_id": task_id,
                             "revision": content["dataset_revision"],
                         },
                         "value": round(100.0 * part["main_score"], 5),
-                        "date": datetime.fromtimestamp(one["created"], UTC).date().isoformat(),
+                        "date": datetime.fromtimestamp(result["created"], UTC).date().isoformat(),
                         "notes": notes,
                     }
                 )

@@ -134,4 +134,6 @@ def beside(columns: Sequence[tuple[str, str]]) -> dict[Published, list[float | N
     rows = {
         row: [row.printed(*at) for at in columns] for table in _TABLES.values() for row in table
     }
-    return {row: values for row, values in rows.items() if any(one is not None for one in values)}
+    return {
+        row: values for row, values in rows.items() if any(value is not None for value in values)
+    }

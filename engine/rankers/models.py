@@ -339,7 +339,7 @@ class ColbertIndex(ScoredIndex):
     def __init__(self, ranker: Embedded, documents: list[np.ndarray]) -> None:
         self.name, self.size, self._ranker = ranker.name, len(documents), ranker
         self._tokens = documents
-        self.bytes = sum(one.nbytes for one in documents)
+        self.bytes = sum(document.nbytes for document in documents)
 
     def read(self, queries: Sequence[str]) -> Iterator[Any]:
         """See `ScoredIndex.read`."""

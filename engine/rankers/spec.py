@@ -77,7 +77,7 @@ class RankerSpec:
     @property
     def encoders(self) -> tuple[EncoderSpec, ...]:
         """The encoders in it."""
-        return tuple(one for part in self.parts for one in part.encoders)
+        return tuple(encoder for part in self.parts for encoder in part.encoders)
 
     @property
     def models(self) -> tuple[tuple[str, SourceSpec], ...]:
@@ -88,7 +88,7 @@ class RankerSpec:
     @property
     def sources(self) -> tuple[SourceSpec, ...]:
         """The sources of the encoders in it, and its other models."""
-        of_encoders = (one for encoder in self.encoders for one in encoder.sources)
+        of_encoders = (source for encoder in self.encoders for source in encoder.sources)
         return (*of_encoders, *(model for _, model in self.models))
 
     @property

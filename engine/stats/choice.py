@@ -153,11 +153,11 @@ def _resample(
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """Scores (k,), deviations of the resamples from their mean (k, resamples), and units."""
     resamples = resample_all(samples, RESAMPLES, seed)
-    draws = np.stack([one.draws for one in resamples])
+    draws = np.stack([resample.draws for resample in resamples])
     known = np.isfinite(draws)
     means = np.where(known, draws, 0.0).sum(axis=1) / np.maximum(known.sum(axis=1), 1)
     noise = np.where(known, draws - means[:, None], 0.0) * math.sqrt(1.0 + refit)
-    return np.array([one.statistic for one in resamples]), noise, resamples[0].units
+    return np.array([resample.statistic for resample in resamples]), noise, resamples[0].units
 
 
 def _least(a: Sample, b: Sample, units: float) -> float:

@@ -69,7 +69,7 @@ def measure(
         points.append([each[-1].mean()])
         if not at_once:
             points[-1].append(adjusted_mutual_information(labels, clusters, times))
-    v_measures, counted, n = [100.0 * float(one[0]) for one in points], len(draws), len(used)
+    v_measures, counted, n = [100.0 * float(point[0]) for point in points], len(draws), len(used)
     means = np.mean(points[:counted], axis=0)
     examples = {
         "v_measure": np.mean(each[:counted], axis=0),

@@ -178,7 +178,7 @@ def _setting_of(hint: Any, field: Field[Any]) -> Setting:
     if get_origin(hint) is Annotated:
         hint, declared = get_args(hint)
     members = get_args(hint) or (hint,)
-    values = {one: one for one in members} if get_origin(hint) is Literal else None
+    values = {member: member for member in members} if get_origin(hint) is Literal else None
     return replace(
         declared,
         choices=declared.choices or values,

@@ -295,9 +295,9 @@ class BoardAnswer(Answer):
     def _best(self, task: str) -> set[str]:
         """The encoders that tie with the best on a task; none where the best was not tested."""
         scores = {
-            one.name: one.scores[task]
-            for one in self._entries
-            if task in one.scores and not one.published
+            entry.name: entry.scores[task]
+            for entry in self._entries
+            if task in entry.scores and not entry.published
         }
         letters = self.ranking.task_groups.get(task, {})
         tied = {name for name, letter in letters.items() if letter == "a"}

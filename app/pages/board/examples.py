@@ -72,12 +72,12 @@ class Disagreement:
         columns = ["Number", "Text", "Second text", "Expected", self.better, self.worse]
         rows = [
             [
-                one.place,
-                *(*one.texts, None, None)[:2],
-                one.label or None,
-                *map(self._quality, (one.right, one.wrong)),
+                example.place,
+                *(*example.texts, None, None)[:2],
+                example.label or None,
+                *map(self._quality, (example.right, example.wrong)),
             ]
-            for one in self.examples
+            for example in self.examples
         ]
         used = [place for place in range(6) if any(row[place] is not None for row in rows)]
         table = Table(

@@ -319,7 +319,7 @@ class Standings:
     @property
     def languages(self) -> list[str]:
         """The languages of all tasks."""
-        return sorted({one for column in self.columns for one in column.languages})
+        return sorted({language for column in self.columns for language in column.languages})
 
     @property
     def licences(self) -> list[str]:
@@ -570,7 +570,7 @@ def compared_columns(board: Standings, theirs: Sequence[Entry]) -> list[TaskColu
 
 def _papers(board: Standings, columns: Sequence[TaskColumn]) -> Iterator[Entry]:
     """Scores that papers print of the tasks of a board, under its protocols."""
-    for row, points in beside([(one.task, one.protocol) for one in board.columns]).items():
+    for row, points in beside([(column.task, column.protocol) for column in board.columns]).items():
         scores = {c.task: s for c, s in zip(board.columns, points, strict=True) if s is not None}
         over = {} if row.aggregation == "wmean" else means(columns, scores)
         where, notes = f"published, {row.training}", dict.fromkeys(scores, row.table)

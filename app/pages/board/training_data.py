@@ -98,7 +98,9 @@ def tasks_of(datasets: Mapping[str, str], names: Names) -> Names:
 
 def here(names: Iterable[str], datasets: Sequence[str]) -> dict[str, list[str]]:
     """The available training sets: name -> data sets with its texts."""
-    datasets_here = {name: [one for one in datasets if is_same(name, one)] for name in names}
+    datasets_here = {
+        name: [dataset for dataset in datasets if is_same(name, dataset)] for name in names
+    }
     return {name: those for name, those in datasets_here.items() if those}
 
 
@@ -138,8 +140,8 @@ def _models(encoder: str) -> list[str]:
     except UserError:
         return []
     names = [
-        MINILM if one.kind == "minilm" else one.value
-        for one in sources
-        if one.kind in ("minilm", "hf", "mteb")
+        MINILM if source.kind == "minilm" else source.value
+        for source in sources
+        if source.kind in ("minilm", "hf", "mteb")
     ]
     return [name for name in names if name.count("/") == 1]

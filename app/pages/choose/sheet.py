@@ -266,14 +266,14 @@ def _differ(
         "graded": first.graded,
         "examples": [
             {
-                "texts": list(one.texts),
-                "label": one.label,
+                "texts": list(example.texts),
+                "label": example.label,
                 "better": side.better,
-                side.better: one.right,
-                side.worse: one.wrong,
+                side.better: example.right,
+                side.worse: example.wrong,
             }
             for side in sides
-            for one in side.examples[:MAX_DIFFERING]
+            for example in side.examples[:MAX_DIFFERING]
         ],
     }
 

@@ -561,7 +561,7 @@ def compared(workspace: Workspace, spec: CompareSpec) -> Iterator[Any]:
         cells = of_most_encoders([row for row in rows if spec.protocol in (None, row["protocol"])])
         tests = yield from _test(workspace, spec, cells, names)
         report = _comparison(spec, rows, cells, tests, remarks)
-        if any(one.unreadable for one in tests.values()):  # may be measured again or restored
+        if any(test.unreadable for test in tests.values()):  # may be measured again or restored
             yield report
             return
         _RECENT.get(key, lambda: report)

@@ -168,8 +168,8 @@ def _null_check(workspace: Workspace, controls: Controls, notice: Any) -> Any:
     def check(values: Values) -> Iterator[Answer]:
         workspace.refuse_visitors()
         spec, report = _ask(workspace, values)
-        for one in check_verdicts(_place(workspace, spec), report, NULL_SECONDS):
-            yield {rates: web.value(one.blocks())}
+        for verdict in check_verdicts(_place(workspace, spec), report, NULL_SECONDS):
+            yield {rates: web.value(verdict.blocks())}
 
     on(button.click, check, controls, [rates], notice, **parts.HIDE_PROGRESS)
     return rates

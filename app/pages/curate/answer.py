@@ -321,7 +321,9 @@ def measure(workspace: Workspace, spec: CurateSpec, progress: Progress | None = 
 
 
 def _key(workspace: Workspace, spec: CurateSpec) -> str:
-    facts: dict[str, Any] = {one.name: getattr(spec, one.name) for one in parameters(CurateSpec)}
+    facts: dict[str, Any] = {
+        parameter.name: getattr(spec, parameter.name) for parameter in parameters(CurateSpec)
+    }
     facts |= {"job": facts.pop("find"), "format": FORMAT}
     for name in ("dataset", "against"):
         if facts[name]:

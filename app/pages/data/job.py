@@ -116,7 +116,7 @@ class MineSpec(Spec, Job):
                     "Widen them: a smaller margin, a larger range, or more documents.",
                     code="too-few",
                 )
-            rows = ({role: getattr(one, role) for role in ROLES} for one in triplets)
+            rows = ({role: getattr(triplet, role) for role in ROLES} for triplet in triplets)
             file = place / f"{service.name_for(self.name)}.jsonl"
             service.write_lines(file, rows)
             mapping = Mapping("triplets", {role: role for role in ROLES})

@@ -83,7 +83,7 @@ def build(workspace: Workspace) -> None:
     }
 
     def changes(fields: Iterator[Mapping[str, Any]]) -> Iterator[Answer]:
-        yield from ({updates[name]: value for name, value in one.items()} for one in fields)
+        yield from ({updates[name]: value for name, value in field.items()} for field in fields)
 
     def load(request: gr.Request) -> Answer:
         name = address.first(request, "set") or address.first(request, "suite")

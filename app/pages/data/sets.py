@@ -90,12 +90,14 @@ def _row(info: DatasetInfo) -> tuple[Any, ...]:
 
 def _family_row(family: str, members: Sequence[DatasetInfo]) -> tuple[Any, ...]:
     # What their descriptions begin with, without the word before what differs.
-    words = zip(*(one.description.split() for one in members), strict=False)
+    words = zip(*(member.description.split() for member in members), strict=False)
     about = [same[0] for same in takewhile(lambda each: len(set(each)) == 1, words)]
     while about and about[-1] in ("by", "in"):
         about.pop()
     size = sum(info.bytes or 0 for info in members)
-    buttons = [open_button(one.name, one.name.removeprefix(f"{family}/")) for one in members]
+    buttons = [
+        open_button(member.name, member.name.removeprefix(f"{family}/")) for member in members
+    ]
     return (
         f"{family}, {len(members)} sets",
         (*([f"{' '.join(about).rstrip(',:.')}:"] if about else []), *buttons),

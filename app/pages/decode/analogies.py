@@ -132,4 +132,6 @@ def read_names(lines: Iterable[str]) -> dict[str, str]:
 def preset_of(expression: str, lines: Iterable[str]) -> Preset | None:
     """The preset with this expression and these sentences."""
     current = (expression, "\n".join(line.strip() for line in lines if line.strip()))
-    return next((one for one in PRESETS if (one.expression, one.lines) == current), None)
+    return next(
+        (preset for preset in PRESETS if (preset.expression, preset.lines) == current), None
+    )

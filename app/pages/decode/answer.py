@@ -95,14 +95,14 @@ class DecodeAnswer(Answer):
     @property
     def every(self) -> list[DecodeResult]:
         """All results."""
-        return [one for results in self.results.values() for one in results]
+        return [result for results in self.results.values() for result in results]
 
     def rows(self) -> list[dict[str, Any]]:
         """A row for each sentence and encoder."""
         return [
-            {"given": sentence} | _row(one)
+            {"given": sentence} | _row(result)
             for sentence, results in self.results.items()
-            for one in results
+            for result in results
         ]
 
     def table_columns(self) -> list[str]:
@@ -113,7 +113,7 @@ class DecodeAnswer(Answer):
     def blocks(self) -> list[Block]:
         """Cards, side by side for each sentence."""
         return [
-            WordDiffs(sentence, [self.card(one) for one in results])
+            WordDiffs(sentence, [self.card(result) for result in results])
             for sentence, results in self.results.items()
         ]
 

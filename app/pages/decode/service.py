@@ -111,7 +111,9 @@ class DecodeOptions(Spec):
     @property
     def options(self) -> DecodeOptions:
         """These options alone, of a question that has them."""
-        return DecodeOptions(**{one.name: getattr(self, one.name) for one in fields(DecodeOptions)})
+        return DecodeOptions(
+            **{field.name: getattr(self, field.name) for field in fields(DecodeOptions)}
+        )
 
 
 DEFAULTS = DecodeOptions()

@@ -186,10 +186,10 @@ class Diagnosed(Undiagnosed):
         """A row per metric, with the baselines beside the decoder; then some by length."""
         rows: dict[str, dict[str, Any]] = {}
         for row in self.diagnosis.rows:
-            for one in row.figures:
-                if not row.length or one.metric in BY_LENGTH:
-                    name = f"{name_of(one.metric)}{row.length and f', {row.length}'}"
-                    value, ends = figure_text(one)
+            for figure in row.figures:
+                if not row.length or figure.metric in BY_LENGTH:
+                    name = f"{name_of(figure.metric)}{row.length and f', {row.length}'}"
+                    value, ends = figure_text(figure)
                     text = f"{value} [{ends.replace(' to ', ', ')}]" if ends else value
                     cells = rows.setdefault(name, {"figure": name})
                     cells[SYSTEMS[row.system]] = text.replace("−", "-")
@@ -204,8 +204,8 @@ class Diagnosed(Undiagnosed):
         diagnosis = self.diagnosis
         number = f"{diagnosis.encoder} on {diagnosis.rows[0].n:,} sentences of {self.text}"
         samples = [
-            f"{one.sentence}\n    -> {one.decoded}  ({one.cosine:.3f})"
-            for one in diagnosis.samples[:PRINTED]
+            f"{sample.sentence}\n    -> {sample.decoded}  ({sample.cosine:.3f})"
+            for sample in diagnosis.samples[:PRINTED]
         ]
         return [f"{number}; 95 % intervals in brackets.", *samples, *diagnosis.notes]
 
@@ -229,12 +229,12 @@ class Diagnosed(Undiagnosed):
                 "Samples",
                 "Each sentence, its reconstruction with differences marked, and the nearest "
                 "sentence in the decoder's training data.",
-                [(one.sentence, one.decoded) for one in diagnosis.samples],
+                [(sample.sentence, sample.decoded) for sample in diagnosis.samples],
                 [
-                    (one.cosine, f"nearest {cosine(one.nearest_cosine)}: {one.nearest}")
-                    if one.nearest_cosine is not None
-                    else (one.cosine, "")
-                    for one in diagnosis.samples
+                    (sample.cosine, f"nearest {cosine(sample.nearest_cosine)}: {sample.nearest}")
+                    if sample.nearest_cosine is not None
+                    else (sample.cosine, "")
+                    for sample in diagnosis.samples
                 ],
             ),
             Fold(

@@ -132,7 +132,7 @@ def rename(workspace: Workspace, old: str, new: str) -> None:
 
 def can_be_named(spec: str) -> bool:
     """Whether it is a folder, with or without options, and nothing else."""
-    return [str(one) for one in parse(spec).sources if one.kind == "dir"] == [spec]
+    return [str(source) for source in parse(spec).sources if source.kind == "dir"] == [spec]
 
 
 def _of_list(workspace: Workspace, spec: str) -> str:

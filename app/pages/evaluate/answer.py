@@ -50,9 +50,9 @@ class Results(Answer):
     def rows(self) -> list[dict[str, Any]]:
         """A row per result: its main score, or its error."""
         rows = []
-        for one in self.results:
-            main = None if one.error is not None else one.main
-            row = {name: getattr(one, name, None) for name in self.columns}
+        for result in self.results:
+            main = None if result.error is not None else result.main
+            row = {name: getattr(result, name, None) for name in self.columns}
             rows.append(
                 row | {name: getattr(main, name, None) for name in ("score", "metric", "n")}
             )

@@ -72,20 +72,20 @@ class Estimates(Answer):
 
     def rows(self) -> list[dict[str, Any]]:
         """A row per encoder."""
-        return [{**asdict(one), "estimate": True} for one in self.estimates]
+        return [{**asdict(estimate), "estimate": True} for estimate in self.estimates]
 
     def table_rows(self) -> list[dict[str, Any]]:
         """Rounded to their precision."""
         return [
             {
-                "encoder": one.encoder,
-                "results": one.results,
-                "new_sentences": one.new,
-                "time": _time(one.seconds, one.unknown),
-                "disk": formats.size(one.disk) if one.disk else formats.MISSING,
-                "error": one.error,
+                "encoder": estimate.encoder,
+                "results": estimate.results,
+                "new_sentences": estimate.new,
+                "time": _time(estimate.seconds, estimate.unknown),
+                "disk": formats.size(estimate.disk) if estimate.disk else formats.MISSING,
+                "error": estimate.error,
             }
-            for one in self.estimates
+            for estimate in self.estimates
         ]
 
     def blocks(self) -> list[Block]:
@@ -96,15 +96,15 @@ class Estimates(Answer):
 
     def table_columns(self) -> list[str]:
         """All; that of errors only if there are any."""
-        errors = any(one.error for one in self.estimates)
+        errors = any(estimate.error for estimate in self.estimates)
         return [name for name in self.columns if errors or name != "error"]
 
     def notes(self) -> list[str]:
         """What is sent to endpoints, and where the times come from."""
         sent = [
-            f"{one.encoder} would send {text}."
-            for one in self.estimates
-            for text in in_words(one.sending, self.price)
+            f"{estimate.encoder} would send {text}."
+            for estimate in self.estimates
+            for text in in_words(estimate.sending, self.price)
         ]
         return [
             *sent,

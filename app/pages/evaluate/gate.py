@@ -285,7 +285,7 @@ def save(workspace: Workspace, spec: str, tasks: str | Sequence[str]) -> Iterato
             )
         same = {key: getattr(result, key) for key in ("task", "protocol", "seed", "data_hash")}
         scores.append({**same, "file": files.get(name), "score": result.main.score, **sample})
-    sentences = [text for one in scores for text in _data(workspace, one).sentences]
+    sentences = [text for score in scores for text in _data(workspace, score).sentences]
     texts = canary.texts(sentences, join=not files_of(encoder.name))
     vectors = canary.vectors(_bound(workspace, encoder, scores[0]), texts)
     yield {

@@ -126,7 +126,7 @@ def _of_result(workspace: Workspace, result: int) -> Distribution:
     """The distribution of a result; cached, since results never change."""
     results = workspace.store.results
     row, examples = results.by_id(result), results.examples(result)
-    numbers = {one["metric"]: one["score"] for one in results.scores(result) if one["unit"]}
+    numbers = {score["metric"]: score["score"] for score in results.scores(result) if score["unit"]}
     labels = row["details"]["histogram"]["groups"]  # `0–1` … `4–5`
     scale = float(labels[0].split("–")[0]), float(labels[-1].split("–")[1])
     pairs = examples["cosine"], examples["gold"]
@@ -413,8 +413,8 @@ def thresholds(
     common = float(max(positive.mean(), 1 - positive.mean()))
     curves, marks = Curves(), {}
     rows, readings, best = [], {}, {}
-    for one in geometries:
-        name, swept = one.encoder, sweep(one.cosine, positive)
+    for geometry in geometries:
+        name, swept = geometry.encoder, sweep(geometry.cosine, positive)
         right, f1 = swept.best("accuracy"), swept.best("f1")
         n = len(swept.thresholds)
         places = np.unique(np.linspace(0, n - 1, min(n, MAX_DRAWN)).round().astype(np.int64))
@@ -430,11 +430,11 @@ def thresholds(
         )
         best[name] = right
         aims = {"accuracy": right, "F1": f1}
-        parts = np.array(one.info["parts"])[one.part]
+        parts = np.array(geometry.info["parts"])[geometry.part]
         dev, test = parts == "dev", parts == "test"
         if dev.any() and test.any():
-            cutoff = sweep(one.cosine[dev], positive[dev]).best("accuracy").threshold
-            judged = judge(one.cosine[test], positive[test], cutoff)
+            cutoff = sweep(geometry.cosine[dev], positive[dev]).best("accuracy").threshold
+            judged = judge(geometry.cosine[test], positive[test], cutoff)
             aims["accuracy on dev, judged on test"] = judged
             readings[name] += (
                 f" Chosen on dev ({formats.cosine(cutoff)}), it gets {percent(judged.accuracy)} of "

@@ -308,7 +308,9 @@ class GeometryJob(Job):
 
     def is_stored(self, workspace: Workspace) -> bool:
         """Whether the geometry of every encoder is stored or ships."""
-        return all(stored(workspace, one, self.dataset, self.split) for one in self.encoders)
+        return all(
+            stored(workspace, encoder, self.dataset, self.split) for encoder in self.encoders
+        )
 
     def units(self) -> list[str]:
         """Two units per encoder: encoding and geometry."""

@@ -103,7 +103,7 @@ class Workers(Answer):
 
     def blocks(self) -> list[Block]:
         """Who is at what, and what waits."""
-        at_work = sum(bool(one.doing) for one in self.workers)
+        at_work = sum(bool(worker.doing) for worker in self.workers)
         finding = f"{formats.plural(len(self.workers), 'worker')}, {at_work} at work"
         fleet = f"Fleet at {self.fleet}." if self.fleet else ""
         blocks: list[Block] = [Finding(finding if self.workers else "No worker is running", fleet)]
@@ -111,7 +111,7 @@ class Workers(Answer):
             blocks.append(Caveats([Caveat(self.problem)]))
         if self.workers:
             heads = ("worker", "host", "now", "done", "machine", "takes", "has", "started", "seen")
-            blocks.append(Table("workers", heads, [_cells(one) for one in self.workers]))
+            blocks.append(Table("workers", heads, [_cells(worker) for worker in self.workers]))
         elif not self.visitor:
             start = "The app starts one; start more from a terminal:"
             blocks += [Text("", start), Code(["theodolite worker"])]
@@ -156,11 +156,13 @@ def now(workspace: Workspace) -> Workers:
         fleet = str(address)
         try:
             database = _database(address)
-            for one in database.workers():
-                doing = ": ".join(dict.fromkeys(filter(None, (one["label"], one["message"]))))
-                facts = {name: one[name] for name in ("slot", "host", "share", "since", "started")}
-                facts |= {name: one[name] for name in ("takes", "machine", "has")}
-                silence = moment - one["silent"]
+            for worker in database.workers():
+                doing = ": ".join(dict.fromkeys(filter(None, (worker["label"], worker["message"]))))
+                facts = {
+                    name: worker[name] for name in ("slot", "host", "share", "since", "started")
+                }
+                facts |= {name: worker[name] for name in ("takes", "machine", "has")}
+                silence = moment - worker["silent"]
                 workers.append(WorkerNow(local=False, doing=doing, seen=silence, **facts))
             waiting += [
                 Waiting(run["title"], run["home"], run["waiting"], run["message"])

@@ -319,7 +319,7 @@ def _second(session: Session) -> dict[str, Any] | None:
     """Progress and agreement of the second judge; None without one."""
     if session.second is None:
         return None
-    judged = [one.unit for one in session.draws[: len(session.values)]]
+    judged = [draw.unit for draw in session.draws[: len(session.values)]]
     both = judges.agreement(session.values, session.second.grades[judged])
     marked, answered = (int((of > 0).sum()) for of in (session.second.grades, session.second.ids))
     return {

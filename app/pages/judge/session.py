@@ -271,7 +271,7 @@ def begin(workspace: Workspace, spec: JudgeSpec, session: str = "") -> str:
         names = (workspace, spec.collection, spec.encoders, spec.k)
         content["predicted"] = retrieval.predict(*names, pairs).round(4).tolist()
     title = spec.name.strip() or f"{spec.collection}: {', '.join(spec.encoders)}"
-    values = {one.name: getattr(spec, one.name) for one in fields(JudgeSpec)}
+    values = {field.name: getattr(spec, field.name) for field in fields(JudgeSpec)}
     return workspace.store.judgements.begin(title[:200], values, content, session)
 
 
@@ -350,7 +350,7 @@ def _session(session: str, title: str, spec: JudgeSpec, content: Mapping[str, An
         units = surrogate.bin_by_prediction(units, np.array(predicted))
     to = spec.second and str(chat.address(spec.second))
     messages = [judges.messages(queries[q], documents[d]) for q, d in keys] if to else []
-    second_keys = [hash_of(to, to_json(one)) for one in messages]
+    second_keys = [hash_of(to, to_json(message)) for message in messages]
     return Session(session, title, spec, queries, documents, rankings, keys, units, second_keys)
 
 
@@ -373,8 +373,8 @@ def open_session(workspace: Workspace, session: str) -> Session:
         grades = np.array([mark or 0 for _, mark in rows], np.int64)
         second = SecondMarks(grades, np.array([number for number, _ in rows], np.int64))
     draws = [
-        Draw(one["unit"], tuple(one["rates"]), tuple(one["undecided"]), one["seen"])
-        for one in judgements.draws(session)
+        Draw(draw["unit"], tuple(draw["rates"]), tuple(draw["undecided"]), draw["seen"])
+        for draw in judgements.draws(session)
     ]
     return replace(base, draws=draws, marks=judgements.marks(session), second=second)
 

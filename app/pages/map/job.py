@@ -389,7 +389,7 @@ def is_running(workspace: Workspace, job: Job) -> bool:
 
 def is_unknown(workspace: Workspace, data: str, encoders: Sequence[str]) -> bool:
     """Whether an encoder is fitted on a collection that is not encoded, which identifies it."""
-    return any("@task" in one and missing(workspace, one, data) for one in encoders)
+    return any("@task" in encoder and missing(workspace, encoder, data) for encoder in encoders)
 
 
 def quick_facts(dataset: Dataset, sentences: Sequence[str], points: np.ndarray) -> Facts:

@@ -129,15 +129,15 @@ def import_results(
         say(note)
     rows = [
         {
-            "model": one.model,
-            "revision": one.revision,
-            "task": one.task,
-            "version": one.version,
-            "data_revision": one.data_revision,
-            "metric": one.main.metric,
-            "score": one.main.score,
+            "model": result.model,
+            "revision": result.revision,
+            "task": result.task,
+            "version": result.version,
+            "data_revision": result.data_revision,
+            "metric": result.main.metric,
+            "score": result.main.score,
         }
-        for one in imported.results
+        for result in imported.results
     ]
     emit(rows, ("model", "revision", "task", "metric", "score"), as_json)
 

@@ -333,7 +333,10 @@ def qualities(
     own = np.array([place.get(text, -1) for text in texts])
     lists = {
         "keep": _nearest(queries["old"], documents["old"], own),
-        **{one.name: _nearest(one(queries["new"]), documents["old"], own) for one in bridges},
+        **{
+            bridge.name: _nearest(bridge(queries["new"]), documents["old"], own)
+            for bridge in bridges
+        },
         "re-encode": _nearest(queries["new"], documents["new"], own),
     }
     relevant = task.relevant and [task.relevant[i] for i in picked]

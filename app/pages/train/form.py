@@ -111,9 +111,9 @@ class Form(ABC):
             fields[control.name] = value.strip() if isinstance(value, str) else value
             if not fields[control.name]:
                 raise UserError(f"{control.label}: nothing chosen.", "Choose one.", code="missing")
-        for one in self.settings:
-            if self._spec.applies(one, values):
-                fields[one.name] = one.read(str(values[one.name]))
+        for setting in self.settings:
+            if self._spec.applies(setting, values):
+                fields[setting.name] = setting.read(str(values[setting.name]))
         return self._spec.from_dict(fields)
 
     def command(self, spec: Any) -> list[str]:
@@ -124,7 +124,7 @@ class Form(ABC):
 
     def defaults(self) -> dict[str, Any]:
         """The default of every setting, as its control shows it."""
-        return {one.name: _shown_value(one, one.default) for one in self.settings}
+        return {setting.name: _shown_value(setting, setting.default) for setting in self.settings}
 
     def preset(self, name: str) -> dict[str, Any]:
         """The settings of a preset, as the controls show them; the defaults for no preset."""
@@ -138,7 +138,7 @@ class Form(ABC):
         While controls are filled one after another, the values may leave a preset and return to it.
         """
         names = [control.name for control in self.own]
-        names += [one.name for one in self.settings if self._spec.applies(one, values)]
+        names += [setting.name for setting in self.settings if self._spec.applies(setting, values)]
         for preset in self.presets():
             theirs = self.preset(preset.name)
             if all(values[name] == theirs[name] for name in names if name in theirs):
@@ -239,10 +239,10 @@ class Form(ABC):
 
     def _shape(self, values: Values, updates: dict[str, dict[str, Any]]) -> dict[Any, Any]:
         """The updates, with which settings and folds are shown."""
-        visible = {one.name: self._spec.applies(one, values) for one in self.settings}
+        visible = {setting.name: self._spec.applies(setting, values) for setting in self.settings}
         for name, is_shown in visible.items():
             updates.setdefault(name, {})["visible"] = is_shown
-        full = {one.group for one in self.settings if visible[one.name]}
+        full = {setting.group for setting in self.settings if visible[setting.name]}
         folds = {fold: gr.update(visible=title in full) for title, fold in self._folds.items()}
         return folds | {
             self.controls[name]: gr.update(**update) for name, update in updates.items()

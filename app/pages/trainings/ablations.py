@@ -35,7 +35,7 @@ def comparison(rows: Sequence[TrainingRun]) -> list[Block]:
         if row.state == "done" and row.score is not None:
             scores.setdefault(without_seed(row.label), []).append(row.score)
     judgements = compare_rows(ablation, scores)
-    cells = [list(one.values()) for one in judgements]
+    cells = [list(judgement.values()) for judgement in judgements]
     table = Table(f"ablation-{ablation.name}", list(judgements[0]), cells, note=SAYS)
     return [Finding(_tally(judgements), f"Table {ablation.table} of the paper"), table]
 
@@ -104,10 +104,14 @@ def _verdict(paper: float, ours: float, spread: float | None) -> str:
 
 def _tally(judgements: Sequence[Mapping[str, Any]]) -> str:
     """How many of the differences have the sign of the paper's."""
-    decided = [one["verdict"] for one in judgements if one["verdict"] not in ("", "reference")]
+    decided = [
+        judgement["verdict"]
+        for judgement in judgements
+        if judgement["verdict"] not in ("", "reference")
+    ]
     if not decided:
         return "No two rows of the table have a score yet."
     counts = [f"{decided.count(verdict)} {words}" for verdict, words in VERDICTS.items()]
-    single = all(one["difference_deviation"] is None for one in judgements)
+    single = all(judgement["difference_deviation"] is None for judgement in judgements)
     alone = " One seed per row: the effect of chance is unknown." if single else ""
     return f"Of {formats.plural(len(decided), 'difference')}: {', '.join(counts)}.{alone}"

@@ -86,7 +86,7 @@ def _is_unlisted(workspace: Workspace, name: str, value: str, signed_in: bool) -
         parsed = parse(value)
     except UserError:
         return False  # nothing is loaded by it; the page shows the error
-    if {str(one) for one in parsed.encoders} <= {*STARTER_ENCODERS} and not parsed.models:
+    if {str(encoder) for encoder in parsed.encoders} <= {*STARTER_ENCODERS} and not parsed.models:
         return False
     return not signed_in or workspace.store.encoders.get(str(parsed)) is None
 
