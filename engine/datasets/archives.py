@@ -25,7 +25,6 @@ EXPECTED = f"{beir.EXPECTED}, or two files of lines that translate one another (
 TABLES = "Tables of one data set are named by their splits, such as train.csv and test.csv."
 SPLITS = ("train", "training", "dev", "val", "valid", "validation", "trial", "test")
 _ENDINGS = re.compile(r"\.(csv|tsv|txt|jsonl?|ndjson|parquet|xml)(\.gz)?$", re.IGNORECASE)
-_ROLES = ("corpus", "queries", "documents", "qrels")
 _MAX_FILES = 1000
 """Maximum number of files in an archive; a data set has a few."""
 _ENTRY = b"PK\x01\x02"
@@ -70,8 +69,7 @@ def tables(names: Sequence[str]) -> list[tuple[str, str]]:
     parts = sorted((split_of(name)[0] or _split_of_folder(name), name) for name in known)
     splits = Counter(split for split, _ in parts)
     whole = all(splits[split] == 1 or beir.PART.search(name) for split, name in parts)
-    roles = any(PurePosixPath(name).stem in _ROLES for name in known)
-    if roles or not whole or (len(splits) > 1 and "" in splits):
+    if any(map(beir.role_of, known)) or not whole or (len(splits) > 1 and "" in splits):
         return []
     return sorted(parts, key=lambda item: (rank(item[0]), item[1]))
 

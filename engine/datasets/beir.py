@@ -195,6 +195,8 @@ def _part(path: PurePosixPath) -> tuple[str | None, str]:
         return "qrels", _QRELS.sub("", stem) or "test"
     if stem in _WHOLE:
         return _WHOLE[stem], ""
+    if parent in _WHOLE and stem in _SPLITS and not path.name.endswith(".txt"):
+        return _WHOLE[parent], ""  # corpus/test-00000-of-00001.parquet, on the hub
     if parent in ("qrels", "top_ranked"):
         return parent, stem
     if _QRELS.search(stem):

@@ -1,20 +1,27 @@
 """What people bring as readers expect it: an Excel sheet as CSV, Arrow as Parquet, text as UTF-8.
 
+Rows of queries with lists of texts become judged documents.
+
 Text is converted if `files.other_encoding` is certain; of others its reader says what to do.
 """
 
 import csv
+import json
 import zipfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime, time
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from theodolite.engine.datasets.dialect import ENDINGS
+from theodolite.engine.datasets.columns import guess, negatives
+from theodolite.engine.datasets.dialect import ENDINGS, JSON_LINES
 from theodolite.engine.datasets.files import listed, other_encoding, pieces, read_as
+from theodolite.engine.datasets.formats import open_table, text_of, texts_in, whole_rows
 from theodolite.engine.datasets.limits import MAX_BYTES, MAX_ROWS, too_large, too_many_rows
 from theodolite.engine.errors import UserError, first_line
 
+_WITH_LISTS = (*JSON_LINES, ".json", ".parquet")
 EXCEL = (".xlsx", ".xlsm")
 ARROW = (".arrow", ".feather")
 _ARROW_FILE = b"ARROW1"
@@ -51,6 +58,12 @@ def convert(file: Path, folder: Path, sheet: str = "") -> Converted:
         return _sheet(file, folder / f"{file.stem}.csv", sheet)
     if ending in ARROW:
         return Converted(_parquet(file, folder / f"{file.stem}.parquet"))
+    plain = Path(file.name.lower().removesuffix(".gz"))
+    if plain.suffix in _WITH_LISTS:
+        target = folder / f"{file.name[: len(plain.stem)]}.jsonl"
+        if count := _judged(file, target):
+            note = f"The lists of {file.name} became {count:,} documents, judged 1 or 0."
+            return Converted(target, note)
     if ending not in ENDINGS or ending == ".parquet":
         return Converted(file)
     with file.open("rb") as raw:
@@ -65,6 +78,39 @@ def convert(file: Path, folder: Path, sheet: str = "") -> Converted:
         while piece := text.read(_PIECE):
             out.write(piece)
     return Converted(target, read_as(file.name, encoding))
+
+
+def _judged(file: Path, target: Path) -> int:
+    """Write the texts in lists of positives and of hard negatives as documents of their query.
+
+    Returns:
+        Their number; 0 where there are no such lists.
+    """
+    try:
+        table = open_table(file, file.name)
+        _, found = guess(table.columns, [])
+        first = next(table.rows, None)
+    except UserError:  # as its reader will say
+        return 0
+    if first is None or not {"anchor", "positive"} <= found.keys():
+        return 0
+    several = dict(zip(table.columns, first[1], strict=False)).get(found["positive"])
+    if not isinstance(several, list) or not isinstance(next(iter(texts_in(several)), ""), str):
+        return 0  # numbers may be ids of documents that stand elsewhere
+    place = {column: at for at, column in enumerate(table.columns)}
+    query, right = place[found["anchor"]], place[found["positive"]]
+    wrong = [place[column] for column in negatives(table.columns)]
+    count = 0
+    with target.open("w", encoding="utf-8") as out:
+        for where, cells in whole_rows(replace(table, rows=chain([first], table.rows)), file.name):
+            query_text = text_of(cells[query], where, found["anchor"])
+            judged = [(text, 1) for text in texts_in(cells[right])]
+            judged += [(text, 0) for at in wrong for text in texts_in(cells[at])]
+            for text, grade in judged:
+                row = {"query": query_text, "document": text, "grade": grade}
+                out.write(json.dumps(row, ensure_ascii=False) + "\n")
+            count += len(judged)
+    return count
 
 
 def _parquet(file: Path, target: Path) -> Path:

@@ -39,7 +39,8 @@ _OF_EACH = 5
 _UNLABELLED = "unsup"
 """The folder of reviews without labels, beside those of labels."""
 _PAGES = (".html", ".htm")
-_PROSE = (".md", ".markdown", *_PAGES, ".pdf")
+_MARKDOWN = (".md", ".markdown", ".mdx")
+_PROSE = (*_MARKDOWN, ".rst", *_PAGES, ".pdf")
 _BESIDE = ("readme", "license", "licence", "changelog", "contributing")
 """Names of files that describe a data set."""
 _HIDDEN = ("script", "style", "template", "noscript", "svg", "iframe", "object", "textarea")
@@ -48,6 +49,9 @@ _BLOCK = re.compile(
     r"address|article|aside|blockquote|body|dd|div|dl|dt|fieldset|figcaption|figure|footer|form|"
     r"h[1-6]|header|hr|li|main|nav|ol|p|pre|section|table|title|tr|ul"
 )
+_FRONT = re.compile(r"---[ \t]*\n(?=[\w-]+:)(.*?)^---[ \t]*$", re.DOTALL | re.MULTILINE)
+"""What Markdown of a website has before its text: lines of keys and values, in YAML."""
+_TITLE = re.compile(r"""^title:[ \t]*["']?(.+?)["']?[ \t]*$""", re.MULTILINE)
 _CHARSET = re.compile(rb"""charset=["']?([\w-]+)""", re.IGNORECASE)
 _START = 2048
 """Bytes of a web page in which its encoding is looked for."""
@@ -200,6 +204,10 @@ def text_of(name: str, raw: bytes) -> tuple[str, bool]:
     else:
         text, is_told = _decode(raw, name, None)
     text = re.sub(r"\r\n?|\f", "\n", text).strip()
+    if ending in _MARKDOWN and (front := _FRONT.match(text)):
+        text = text[front.end() :].lstrip()
+        if (title := _TITLE.search(front[1])) and not text.startswith("# "):
+            text = f"# {title[1]}\n\n{text}".rstrip()
     if not text:
         scanned = "PDF without text, probably scanned, so recognise its text (OCR) first"
         raise _LeftOut(scanned if ending == ".pdf" else "Empty documents, left out")

@@ -177,6 +177,13 @@ def text_of(cell: Any, place: str, column: str, *, numbers: bool = True) -> str:
     )
 
 
+def texts_in(cell: Any) -> list[Any]:
+    """Return the texts of a cell, which may be a list of them, or of objects with one each."""
+    inside = cell if isinstance(cell, list) else [cell]
+    texts = [one.get("text") if isinstance(one, dict) else one for one in inside]
+    return [text for text in texts if text is not None and text != ""]
+
+
 def _more(table: Table, filename: str) -> Iterator[TableRow]:
     """Raise UserError if there are rows beyond the limit."""
     for _ in table.rows:

@@ -36,7 +36,14 @@ from theodolite.engine.datasets.catalog import Catalog
 from theodolite.engine.datasets.columns import guess, is_number, is_sentence, negatives
 from theodolite.engine.datasets.dialect import ENDINGS, dialect_of, encoding_note
 from theodolite.engine.datasets.files import listed, number, where
-from theodolite.engine.datasets.formats import Table, lines_of, open_table, text_of, whole_rows
+from theodolite.engine.datasets.formats import (
+    Table,
+    lines_of,
+    open_table,
+    text_of,
+    texts_in,
+    whole_rows,
+)
 from theodolite.engine.datasets.parquet import Opaque
 from theodolite.engine.datasets.tables import Faults
 from theodolite.engine.errors import UserError
@@ -377,7 +384,7 @@ def _named(
     _, with_lists = guess(every, [])
     if "positive" in with_lists:
         found.setdefault("positive", with_lists["positive"])
-    empty = [c for c, cells in cells_of.items() if len(cells) > 1 and not any(map(_texts, cells))]
+    empty = [c for c, cells in cells_of.items() if len(cells) > 1 and not any(map(texts_in, cells))]
     against = [column for column in negatives(every) if column not in empty]
     label = found.get("label")
     if {"anchor", "positive"} <= found.keys():
@@ -403,13 +410,6 @@ def _of_roles(found: Mapping[str, str], label: str | None) -> _Layout | None:
                 return _Layout("graded", (*pair, found["score"]))
             return _Layout("pairs", pair)
     return _Layout("sentences", (found["text"],)) if "text" in found else None
-
-
-def _texts(cell: Any) -> list[Any]:
-    """The texts of a cell, which may be a list of them, or of objects with one each."""
-    inside = cell if isinstance(cell, list) else [cell]
-    texts = [one.get("text") if isinstance(one, dict) else one for one in inside]
-    return [text for text in texts if text is not None and text != ""]
 
 
 class _WholeRows:
@@ -444,9 +444,9 @@ class _WholeRows:
         ):
             return [cells]
         anchor, positive, *against = cells
-        sides = [[anchor], _texts(positive) or [""]]
+        sides = [[anchor], texts_in(positive) or [""]]
         if against:
-            sides.append([text for cell in against for text in _texts(cell)] or [""])
+            sides.append([text for cell in against for text in texts_in(cell)] or [""])
         count = max(map(len, sides[: self._width]))
         self._further += count - 1
         return [[side[i % len(side)] for side in sides] for i in range(count)]

@@ -1,6 +1,7 @@
 """Documents as people have them, against the readers of the same formats that others wrote."""
 
 import io
+import json
 import time
 import zipfile
 from collections.abc import Callable
@@ -108,6 +109,18 @@ def test_of_a_web_page_only_the_text_is_taken() -> None:
 )
 def test_the_encoding_of_a_web_page(name: str, page: bytes, text: str) -> None:
     assert documents.text_of(name, page) == (text, False)
+
+
+@pytest.mark.parametrize(
+    ("page", "text"),
+    [
+        ('---\ntitle: "Tea"\ntags: [a]\n---\n\nPour.\n', "# Tea\n\nPour."),
+        ("---\r\nlayout: post\r\ntitle: Tea\r\n---\r\n# Brew\r\n", "# Brew"),
+        ("---\nBetween two rules.\n---\nPour.", "---\nBetween two rules.\n---\nPour."),
+    ],
+)
+def test_of_front_matter_the_title_is_text(page: str, text: str) -> None:
+    assert documents.text_of("a.md", page.encode()) == (text, False)
 
 
 @pytest.mark.parametrize("piece", ["<a ", "<a a='", "<!--", "<", "<script></scrip", "<svg><", "</"])
@@ -425,6 +438,19 @@ def test_tables_named_by_their_splits_are_one_data_set(more: bytes) -> None:
     assert (data.labels, data.splits) == (["neg", "pos"], [])
 
 
+@pytest.mark.parametrize("judged", ["qrels", "data"])
+def test_folders_on_the_hub_tell_documents_from_queries(judged: str) -> None:
+    rows = {
+        "corpus": '{"_id": "d1", "title": "A", "text": "b"}\n{"_id": "d2", "text": "c"}\n',
+        "queries": '{"_id": "q1", "text": "d"}\n',
+        judged: '{"query-id": "q1", "corpus-id": "d1", "score": 1}\n',
+    }
+    packed = zipped({f"{n}/test-00000-of-00001.jsonl": text.encode() for n, text in rows.items()})
+    data = read(packed, "x.zip", preview(packed, "x.zip").mapping)
+    assert (data.documents, data.queries) == ({"d1": "A b", "d2": "c"}, {"q1": "d"})
+    assert data.judgements == {"test": {"q1": {"d1": 1}}}
+
+
 def test_a_clone_of_the_hub_is_one_data_set(tmp_path: Path) -> None:
     """Splits in numbered parts, beside what describes them; in an archive and in a data folder."""
     about = {"README.md": b"# Mine\n", "dataset_infos.json": b"{}", "LICENSE.txt": b"Free.\n"}
@@ -487,3 +513,20 @@ def test_what_an_archive_may_not_be(raw: bytes, code: Code, named: str) -> None:
     """It is refused before it takes memory."""
     with refused(code, named):
         read(raw, "x.zip", preview(raw, "x.zip").mapping)
+
+
+def test_lists_of_texts_are_judged_documents(tmp_path: Path) -> None:
+    """As FlagEmbedding's training data and MTEB's reranking have them."""
+    rows = [
+        {"query": "a", "pos": ["b", "c"], "neg": ["d"], "pos_scores": [1, 0.5]},
+        {"query": "e", "pos": ["d"], "neg": []},
+    ]
+    lines = "".join(f"{json.dumps(row)}\n" for row in rows)
+    found = convert(folder.files(tmp_path / "given", {"x.jsonl": lines}) / "x.jsonl", tmp_path)
+    data = read(found.path, found.path.name, preview(found.path, found.path.name).mapping)
+    assert isinstance(data, Retrieval) and "4 documents" in found.note
+    judged = {
+        data.queries[query]: {data.documents[document]: grade for document, grade in of.items()}
+        for query, of in data.judgements["test"].items()
+    }
+    assert judged == {"a": {"b": 1, "c": 1, "d": 0}, "e": {"d": 1}}
