@@ -330,7 +330,7 @@ class Catalog:
                 code="unknown",
             )
         names = (info.name for info in self.list())
-        hint = did_you_mean(name, names, "`theodolite data` lists what is here.")
+        hint = did_you_mean(name, names, "The page Data, or `theodolite data`, lists what is here.")
         return UserError(message, hint, code="unknown")
 
 
@@ -367,7 +367,7 @@ def _of_upload(name: str, upload: Upload) -> DatasetInfo:
         name,
         mapping.kind,
         "upload",
-        f"Uploaded as {upload.filename}.",
+        f"Added as {upload.filename}.",
         task=task,
         type=mapping.type,
         bytes=upload.bytes,

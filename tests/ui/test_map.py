@@ -195,6 +195,8 @@ def test_an_open_point_has_its_true_neighbours(visit, workspace, made):
             says(selection.get_by_role("alert"), "a/b")
     says(page.locator(".t-map-label").last, "<b>near</b>", "16")
     assert table(page)["own"].tolist() == ["<b>near</b>"] * 16
+    says(selection.get_by_role("status"), "upload:near it")
+    expect(selection.get_by_role("button", name="Make a data set")).to_be_focused()
     link = selection.get_by_role("link", name="upload:near")
     assert workspace.catalog.load(link.inner_text()).labels == ["<b>near</b>"] * 16
 

@@ -132,7 +132,7 @@ def place(workspace: Workspace, stored: StoredMap, text: str, k: int) -> dict[st
 def keep(
     workspace: Workspace, stored: StoredMap, name: str, ids: Sequence[int], labels: Sequence[str]
 ) -> str:
-    """Store points as a data set; return its name.
+    """Store points as a data set, with the collection's labels if there are several and no others.
 
     Args:
         workspace: store and data.
@@ -140,12 +140,18 @@ def keep(
         name: of the data set.
         ids: of the points.
         labels: one for each, or none.
+
+    Returns:
+        The name of the data set.
     """
     rows = [{"text": stored.sentences[i]} for i in ids]
+    if not labels and "label" in stored.values:
+        of_collection = table(stored, np.array(ids))["label"].tolist()
+        labels = of_collection if len(set(of_collection)) > 1 else ()
     if labels:
         rows = [row | {"label": label} for row, label in zip(rows, labels, strict=True)]
     with TemporaryDirectory() as folder:
-        file = Path(folder) / "selection.jsonl"
+        file = Path(folder) / f"selection of {data.name_for(stored.info['dataset'])}.jsonl"
         file.write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")
         roles = {role: role for role in rows[0]}
         mapping = tables.Mapping("labels" if labels else "sentences", roles)

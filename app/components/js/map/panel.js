@@ -25,7 +25,9 @@ export function renderPanel(ui, changes) {
   if (placedPoint) cards.push(placedPointCard(ui, placedPoint));
   if (decoded) cards.push(decodedCard(ui, decoded));
   if (chosen) cards.push(chosenCard(ui));
+  const pressed = [...ui.panel.querySelectorAll("button, input")].indexOf(document.activeElement);
   ui.panel.replaceChildren(...cards);
+  if (changes.made) ui.panel.querySelectorAll("button, input")[pressed]?.focus({ preventScroll: true });
   if (changes.point) uncover(ui, xy[2 * point.id], xy[2 * point.id + 1]);
   else if (changes.placedPoint ?? changes.decoded?.neighbours) uncover(ui, (placedPoint ?? decoded).x, (placedPoint ?? decoded).y);
 }
@@ -92,7 +94,7 @@ function chosenCard(ui) {
   const card = el("section", { class: "t-map-card", "aria-label": "Selected" },
     el("h3", {}, `${count(all)} selected`),
     el("p", { class: "t-map-acts" }, ...tables(ui).filter((kind) => !kind.includes(" ")).map((kind) => pressable(kind, () => save(ui, kind))), pressable("Clear", () => clear(ui))),
-    naming(ui), made ? el("p", { class: "t-small" }, "Made the data set ", el("a", { href: `./data?set=${encodeURIComponent(made)}` }, made), ".") : "",
+    naming(ui), made ? el("p", { class: "t-small", role: "status" }, "Made the data set ", el("a", { href: `./data?set=${encodeURIComponent(made)}` }, made), ".") : "",
     el("div", { class: "t-scroll t-map-rows", tabindex: "0", role: "region", "aria-label": "Sentences selected" }, items),
     all > MAX_IN_PANEL ? el("p", { class: "t-small t-muted" }, `The first ${MAX_IN_PANEL}; a CSV has all.`) : "");
   texts(ui, numbers).then((words) => {

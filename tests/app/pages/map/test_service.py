@@ -374,6 +374,18 @@ def test_a_selection_becomes_a_data_set_but_not_for_visitors(workspace, reader, 
     workspace.store.uploads.remove("picked")
 
 
+def test_a_selection_keeps_the_labels_of_the_collection(workspace, pca) -> None:
+    """Unless all are the same, which says nothing."""
+    labels = maps.table(pca, np.arange(len(pca.points)))["label"]
+    alike = np.flatnonzero(labels == labels[0])[:5].tolist()
+    different = [*alike, int(np.flatnonzero(labels != labels[0])[0])]
+    for name, ids, has in (("alike", alike, False), ("different", different, True)):
+        maps.keep(workspace, pca, name, ids, [])
+        made = workspace.catalog.load(f"upload:{name}")
+        assert getattr(made, "labels", None) == (labels[ids].tolist() if has else None)
+        workspace.store.uploads.remove(name)
+
+
 def test_points_are_seen_while_they_move_and_not_after(workspace, monkeypatch) -> None:
     """Over HTTP, as many as the map has; nothing is left when it is made."""
     monkeypatch.setattr(projection, "_WATCHED_EVERY", 0.0)
