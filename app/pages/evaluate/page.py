@@ -348,10 +348,11 @@ def _plan(workspace: Workspace, asked: EvaluateJob, job: EvaluateJob) -> list[Bl
     keys = set(job.keys(workspace.catalog))
     rows = [row for row in _rows(workspace, job) if _key(row) in keys]
     failed = sum(row["error"] is not None for row in rows)
+    stored = len(rows) - failed
+    kept = f"{stored} already stored and not computed again" if stored else "none stored yet"
     text = (
         f"{formats.plural(len(job.encoders), 'encoder')} on "
-        f"{formats.plural(len(job.tasks), 'task')}: {formats.plural(len(keys), 'result')}, "
-        f"{len(rows) - failed} already stored, not computed again"
+        f"{formats.plural(len(job.tasks), 'task')}: {formats.plural(len(keys), 'result')}, {kept}"
     )
     text += f"; {failed} failed before and would be tried again." if failed else "."
     return [caveats, Text("", text), Code([shlex.join(job.command())])]

@@ -569,6 +569,7 @@ def _record(job: TrainingJob[Any], workspace: Workspace, reporter: Reporter) -> 
                 checkpoint = event.step
                 if event.step or before:  # earlier work ran at another speed
                     reporter.resumed(done(event), WHOLE, further=event.step > begun)
+                reporter(done(event), WHOLE, _beginning(job.spec, event))
             case Stepped():
                 text = f"update {event.step:,} of {event.steps:,}, loss {event.loss:.4f}{best}"
                 reporter(done(event), WHOLE, text)
@@ -581,6 +582,13 @@ def _record(job: TrainingJob[Any], workspace: Workspace, reporter: Reporter) -> 
                 loss = f", {event.loss or 0:.3f} on held-out sentences"
                 best = loss if event.score is None else score
         yield event
+
+
+def _beginning(spec: Any, event: Started) -> str:
+    """The first step in words: scoring the base can take longer than all updates."""
+    dev = getattr(spec, "dev", None)
+    scoring = f", scoring the base on {dev}" if dev and not event.step else ""
+    return f"update {event.step:,} of {event.steps:,}{scoring}"
 
 
 def _note_new_start(events: Iterator[Event]) -> Iterator[Event]:
