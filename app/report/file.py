@@ -13,6 +13,7 @@ from importlib.metadata import version
 from typing import Any
 
 from theodolite.app import blocks, formats
+from theodolite.app.names import labelled
 from theodolite.app.publish.standalone import Piece, document
 from theodolite.app.question import Answer, Question
 from theodolite.app.spaced import evenly_spaced
@@ -115,11 +116,13 @@ def of_answer(question: Question[Any, Any], spec: Spec, answer: Answer) -> Repor
     name = question.report_name or question.name
     return Report(
         name,
-        answer.title or name.capitalize(),
-        answer.about or question.about.partition("\n")[0],
+        labelled(answer.title or name.capitalize()),
+        labelled(answer.about or question.about.partition("\n")[0]),
         lambda cap: pieces(answer.within(cap.rows).blocks()),
         [Table(name, columns, rows), *_shown_in_part(answer)],
-        ["theodolite", "report", name, *question.command(spec)[1 + bool(question.group) :]],
+        labelled(
+            ["theodolite", "report", name, *question.command(spec)[1 + bool(question.group) :]]
+        ),
     )
 
 

@@ -7,6 +7,7 @@ import gradio as gr
 
 from theodolite.app import formats
 from theodolite.app.components.actions import actions, button
+from theodolite.app.names import labelled
 from theodolite.app.pages.jobs import service, views
 from theodolite.app.pages.jobs.workers import in_fleet
 from theodolite.app.web import address, parts, progress
@@ -111,7 +112,7 @@ def _queue(workspace: Workspace, runs: list[RunRow], run_id: str) -> str:
 def _detail(workspace: Workspace, run_id: str) -> str:
     store = workspace.store
     return views.detail(
-        store.runs.get(run_id),
+        labelled(store.runs.get(run_id)),
         store.runs.units(run_id),
         store.logs.lines(run_id)[-LOG_LINES:],
         forget.size(store, run_id),

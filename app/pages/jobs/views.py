@@ -153,6 +153,7 @@ def parts_of(run: Mapping[str, Any], units: Sequence[UnitRow], may_retry: bool) 
     """Every part of a run: the running ones, then failed, left out, waiting and done."""
     if not units or (len(units) == 1 and units[0]["error"] is None):
         return ""
+    units = labelled([*units])
     now = at_work(units) if run["state"] == "running" else set()
     rows = [("running" if unit["position"] in now else unit["state"], unit) for unit in units]
     rows.sort(key=lambda row: [*_PARTS].index(row[0]))

@@ -29,6 +29,7 @@ from theodolite.app.names import labelled
 from theodolite.app.pages.encoders import builder, service
 from theodolite.app.pages.encoders.checks import COVERAGE, CoverageSpec
 from theodolite.app.pages.encoders.thresholds import CUTS, DEFAULT, ThresholdsSpec, thresholds
+from theodolite.app.pages.jobs import views
 from theodolite.app.pages.search import service as search
 from theodolite.app.pages.train.job import SweepJob, TrainJob
 from theodolite.app.publish import choice
@@ -338,6 +339,9 @@ def test_what_is_shown_has_names_and_what_is_sent_back_specs(workspace: Workspac
     assert "mine wins" in said
     assert 'data-id="dir:/a/b"' in table and ">mine<" in table
     assert "e=dir%3A%2Fa%2Fb" in links and ">mine<" in links
+    unit = {"position": 0, "label": "MR · dir:/a/b", "state": "failed", "error": "e", "hint": ""}
+    run = {"state": "failed", "kind": "evaluate"}
+    assert "MR · mine" in views.parts_of(run, [unit | {"seconds": None}], may_retry=True)
 
 
 def test_two_stores_may_give_one_name_to_different_encoders(
