@@ -31,6 +31,8 @@ from theodolite.app.workspace import Workspace, default_data, default_store
 from theodolite.engine.errors import UserError
 
 _QUEUE_SECONDS = 0.005
+MAX_NAMED = 20
+"""Most data sets that are named when a demonstration starts; uploads come first."""
 NO_TUNNEL = """\
 There is no public link: Gradio's tunnel cannot be reached. The app goes on, on this machine, with
 the same login and for looking only. To let others in without the tunnel, stop it and start it with
@@ -198,7 +200,7 @@ def _summary(workspace: Workspace) -> str:
     data = workspace.catalog.names()
     return (
         f"Open to everybody: {formats.listed(here) if here else 'no encoder'}; "
-        f"{formats.plural(len(data), 'data set')} ({formats.listed(data)})."
+        f"{formats.plural(len(data), 'data set')} ({formats.listed(data, MAX_NAMED)})."
     )
 
 

@@ -607,7 +607,7 @@ def plan(workspace: Workspace, job: ChooseJob) -> list[str]:
             f"{formats.plural(untimed, 'encoder')} will be timed: some seconds each, for a "
             "transformer up to a minute."
         ]
-        * bool(untimed),
+        * bool(untimed and not workspace.read_only),
         *job.notices(workspace),
     ]
 

@@ -122,7 +122,7 @@ def preview(workspace: Workspace, name: str) -> Card:
     blocks: list[Block] = [
         Facts(facts(data, info)),
         Table(f"First rows of {name}", ("Row", *heads), numbered),
-        Links(list(_links(name, data, info))),
+        Links(list(_links(workspace, name, data, info))),
     ]
     if info.origin == "starter":
         title = "The rubric it was written and graded by"
@@ -140,7 +140,7 @@ REMOVAL = {
 }
 
 
-def _links(name: str, data: Dataset, info: DatasetInfo) -> Iterator[Link]:
+def _links(workspace: Workspace, name: str, data: Dataset, info: DatasetInfo) -> Iterator[Link]:
     tasks = list(info.tasks) or ([name] if data.kind == "pairs" else [])
     if info.task and not info.task.endswith("/classify"):
         tasks = [info.task]
@@ -150,7 +150,7 @@ def _links(name: str, data: Dataset, info: DatasetInfo) -> Iterator[Link]:
     yield Link("Map it", "map", {"in": name})
     if isinstance(data, Retrieval) and not data.places:
         yield Link("Search its chunks", "search", {"in": f"{name}|chunk:recursive,800,100"})
-    if tasks or data.kind == "retrieval":
+    if (tasks or data.kind == "retrieval") and not workspace.read_only:  # it starts a run
         yield Link("Choose an encoder for it", "choose", {"data": name})
     if data.kind == "pairs":
         yield Link("Cosine distributions", "distributions", {"task": tasks[0]})

@@ -198,13 +198,13 @@ def answer(workspace: Workspace, spec: GeometrySpec, do: Do) -> Iterator[Geometr
     first, shipped = service.USUAL
     data = spec.data or (first if first in workspace.catalog.names() else shipped)
     measured: dict[str, Geometry | None] = {}
-    failures = []
+    failures = dict[str, Problem]()  # by what it says: of the data it is said once
     for name in spec.encoders:
         try:
             canonical = str(parse(name))
             measured[canonical] = service.quick(workspace, canonical, data, spec.split)
         except UserError as error:  # one encoder that fails does not stop the others
-            failures.append(Problem(error))
+            failures[str(error)] = Problem(error)
     absent = [name for name, one in measured.items() if one is None]
     if absent and do(GeometryJob(tuple(absent), data, spec.split)):
         measured |= {name: service.measure(workspace, name, data, spec.split) for name in absent}
@@ -212,7 +212,7 @@ def answer(workspace: Workspace, spec: GeometrySpec, do: Do) -> Iterator[Geometr
     there = [one for one in measured.values() if one]
     everyone = service.everyone(workspace, data, spec.split) if there else {}
     everyone |= {one.encoder: one.info for one in there}
-    yield GeometryAnswer(data, absent, failures, spec, there, everyone)
+    yield GeometryAnswer(data, absent, [*failures.values()], spec, there, everyone)
 
 
 @dataclass(frozen=True)

@@ -239,7 +239,7 @@ def _highest(scores: Mapping[str, Mapping[str, float]], every: set[str]) -> str:
     )
     where = f"{most} of {formats.plural(len(over), 'task')}"
     if len(over) < len(every):
-        where += " that they share"
+        where += " that they share" if whom else " that all share"
     has = "has" if len(first) == 1 else "each have"
     return f"{whom}{formats.listed(first)} {has} the highest score on {where}"
 

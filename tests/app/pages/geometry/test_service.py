@@ -6,6 +6,7 @@ import pytest
 from tests.errors import refused
 from tests.fakes.workers import do_units
 from theodolite.app.pages.geometry import sections, service as geometry
+from theodolite.app.pages.geometry.answer import GeometrySpec, answer as ask
 from theodolite.app.workspace import Workspace
 from theodolite.engine.datasets.types import LabelledPairs, PairPart, ScoredPairs, Sentences
 
@@ -42,6 +43,14 @@ def test_more_than_can_be_paired_are_drawn() -> None:
     first, second = (geometry.take(data, most=20) for _ in range(2))
     assert first.info["drawn"] and len(set(first.rows.tolist())) == 20
     assert first.rows.tolist() == second.rows.tolist() and not geometry.take(data).info["drawn"]
+
+
+def test_what_is_wrong_with_the_data_is_said_once(starter: Workspace) -> None:
+    """And not again for each encoder."""
+    asked = GeometrySpec(["random:16", "random:17", "nonsense"], "nope")
+    (answer,) = ask(starter, asked, lambda _: False)
+    said = [str(one.error) for one in answer.failures]
+    assert len(said) == 2 and "'nope'" in said[0] and "'nonsense'" in said[1]
 
 
 def test_bad_questions_are_refused() -> None:

@@ -46,7 +46,7 @@ def row(name: str, *scores: float | None, published: bool = False) -> HeatmapRow
         ([row("both", 2), row("all", 2)], "both and all each have * on 1 of 1 task"),
         ([row("a", 2, 2), row("b", 1, None)], "3 of 4 scores computed"),
         ([row("a", 2), row("b", None)], "1 of 2 scores computed"),
-        ([row("more", 1, 99), row("better", 2)], "better has * on 1 of 1 task that they share"),
+        ([row("more", 1, 99), row("better", 2)], "better has * on 1 of 1 task that all share"),
         (
             [row("whole", 60, 60), row("second", 50, 50), row("one", 99)],
             "Of whole and second, whole has * on 2 of 2 tasks",

@@ -21,9 +21,11 @@ from tests.fakes.started import launched
 from tests.store.test_check import held
 from theodolite.app import decoders, ui
 from theodolite.app.jobs import submit
+from theodolite.app.pages.choose import answer as choose
+from theodolite.app.pages.choose.sheet import ChooseJob
 from theodolite.app.pages.compare import fairness
 from theodolite.app.pages.compare.evidence import FairSpec
-from theodolite.app.pages.data import service as data
+from theodolite.app.pages.data import service as data, sets
 from theodolite.app.pages.diagnose.service import DiagnoseJob
 from theodolite.app.pages.encoders import checks, service as encoders
 from theodolite.app.pages.evaluate.estimate import estimate
@@ -287,6 +289,25 @@ def test_nothing_is_added_or_started(looking: Workspace, tmp_path: Path) -> None
     ):
         with refused("denied"):
             change()
+
+
+def test_visitors_are_not_led_to_a_sheet_that_they_cannot_make(
+    owner: Workspace, looking: Workspace
+) -> None:
+    """From a data set; nor does its plan promise what is not done."""
+    found = [
+        {
+            link.page
+            for links in sets.preview(one, "starter-topics").blocks[2:3]
+            for link in links.links
+        }
+        for one in (owner, looking)
+    ]
+    assert found[0] - found[1] == {"choose"}
+    plans = [
+        choose.plan(one, ChooseJob("starter-topics", ("random:17",))) for one in (owner, looking)
+    ]
+    assert len(plans[0]) == len(plans[1]) + 1
 
 
 def test_the_one_who_serves_is_welcomed(tmp_path: Path) -> None:
