@@ -33,6 +33,7 @@ NO_RUNS = (
     "This demonstration does not start runs: choose something else, or run Theodolite on your own "
     "machine."
 )
+RUNS = "It appears here when its run is done."
 Load = Callable[[Values, gr.Request], Named]
 
 
@@ -143,8 +144,9 @@ class _Asking(Generic[A]):
             # A page that was reloaded before its run was queued does not know of it.
             live = self.workspace.store.runs.live(*((job.kind, job.to_spec()) for job in jobs))
             blocks = answer.blocks()
-            if jobs and self.workspace.read_only:
-                blocks = [replace(b, hint=NO_RUNS) if isinstance(b, Nothing) else b for b in blocks]
+            if jobs and (live or self.workspace.read_only):
+                hint = RUNS if live else NO_RUNS
+                blocks = [replace(b, hint=hint) if isinstance(b, Nothing) else b for b in blocks]
             yield {"answer": web.value(blocks), "go": button, "run": live or gr.skip()}
 
     def make(self, values: Values) -> str:

@@ -25,6 +25,7 @@ EXPECTED = f"{beir.EXPECTED}, or two files of lines that translate one another (
 TABLES = "Tables of one data set are named by their splits, such as train.csv and test.csv."
 SPLITS = ("train", "training", "dev", "val", "valid", "validation", "trial", "test")
 _ENDINGS = re.compile(r"\.(csv|tsv|txt|jsonl?|ndjson|parquet|xml)(\.gz)?$", re.IGNORECASE)
+CORPUS = "corpus.jsonl"
 _MAX_FILES = 1000
 """Maximum number of files in an archive; a data set has a few."""
 _ENTRY = b"PK\x01\x02"

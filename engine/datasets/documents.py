@@ -33,7 +33,6 @@ MAX_FILES = 20_000
 """Most files of an archive or a folder of documents."""
 MAX_OPERATORS = 10_000_000
 """Most drawing operators of a PDF; a page of a book has some thousands."""
-CORPUS = "corpus.jsonl"
 _OF_EACH = 5
 """Fewest texts of a label by which folders are labels."""
 _UNLABELLED = "unsup"
@@ -154,7 +153,7 @@ def pack(
             text, is_told = text_of(name, raw)
             split, label = (labels or {}).get(name, ("", ""))
             row = {"text": text, "label": label} if label else {"_id": name, "text": text}
-            place = f"{split or 'texts'}.jsonl" if label else CORPUS
+            place = f"{split or 'texts'}.jsonl" if label else archives.CORPUS
             line = json.dumps(row, ensure_ascii=False) + "\n"
             _check_length(len(line))
             lines.setdefault(place, []).append(line)

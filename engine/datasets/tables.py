@@ -103,7 +103,8 @@ class Preview:
         guesses: role -> column, for every role of any kind that could be guessed.
         problems: sentences for people; `read` may fail on these problems.
         header: whether the first line was read as names.
-        type: the task type of an archive, whose files are then the rows; None for a table.
+        type: the task type of an archive, whose files are then the rows, or its documents where
+            it has nothing else; None for a table.
     """
 
     columns: tuple[str, ...]
@@ -129,6 +130,11 @@ def preview(source: Path | bytes, filename: str, header: bool | None = None) -> 
         files = archives.unpack(source, filename)
         if by_split := archives.tables(list(files)):
             return _together(files, by_split, header)
+        if [*files] == [archives.CORPUS]:
+            texts = preview(files[archives.CORPUS], archives.CORPUS)
+            columns = tuple("document" if name == "_id" else name for name in texts.columns)
+            kind, type = archives.kind_of([archives.CORPUS])
+            return Preview(columns, texts.rows, texts.n_rows, kind, {}, [], True, type)
         rows = [[name, f"{len(raw):,}"] for name, raw in list(files.items())[:_MAX_SHOWN_ROWS]]
         kind, type = archives.kind_of(list(files))
         return Preview(("file", "bytes"), rows, len(files), kind, {}, [], True, type)

@@ -12,7 +12,7 @@ from theodolite.app.pages.choose.answer import (
     EXAMPLE,
     PUBLISHED as PUBLISHED,  # found on the page
 )
-from theodolite.app.pages.choose.candidates import ChooseSpec
+from theodolite.app.pages.choose.candidates import CHUNKS, ChooseSpec
 from theodolite.app.pages.data import form
 from theodolite.app.pages.encoders import choices, service as encoders
 from theodolite.app.pages.layout import ask
@@ -41,6 +41,11 @@ CONTROLS = web.controls(
     without=["columns", "rankers"],
     data=web.control(_FIELDS["data"], elem_id="chosen-data"),
     encoders=replace(choices.CHIPS, name="encoders", key="encoder"),
+    chunks=web.control(
+        _FIELDS["chunks"],
+        "whole, or recursive, sentences, headings or tokens with size and overlap.",
+        placeholder=CHUNKS,
+    ),
     licences=replace(
         web.control(_FIELDS["licences"], "Any if empty.", choices=[], value=[], multiselect=True),
         box=gr.Dropdown,

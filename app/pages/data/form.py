@@ -206,7 +206,9 @@ def _belongs(role: str, kind: str) -> bool:
 
 def _look(name: str, preview: tables.Preview, notes: Sequence[str]) -> list[Block]:
     """The first rows of a file, and what is doubtful about it."""
-    if preview.type:
+    if preview.type and preview.columns[0] != "file":
+        size = formats.plural(preview.n_rows, "document")
+    elif preview.type:
         size = f"{formats.plural(preview.n_rows, 'file')} of {HOLDS[preview.kind]}"
     else:
         head = "first line has column names" if preview.header else "no header line"

@@ -189,10 +189,12 @@ DOCS = {
 
 def brought(workspace: Workspace, place: Path) -> str:
     with service.bring([place]) as found:
-        mapping = tables.preview(found.path, found.path.name).mapping
+        seen = tables.preview(found.path, found.path.name)
+        mapping = seen.mapping
         name = service.name_for(found.path.name)
         row = service.keep(workspace, found.path, found.path.name, name, mapping, found.notes)
     assert row["info"]["notes"][0] == "Documents, named by their files: 3 (2 .md, 1 .html)."
+    assert (seen.columns, seen.n_rows) == (("document", "text"), 3)  # and not the file they become
     return f"upload:{row['name']}"
 
 
