@@ -71,7 +71,8 @@ export function mount({ element, props, trigger, server, watch }) {
 
   function head(column) {
     const sorted = state.sort === column.key;
-    const button = el("button", { type: "button", title: column.about || null }, column.label, el("i", { "aria-hidden": "true" }));
+    const button = el("button", { type: "button", title: column.about || null },
+      el("span", {}, ...column.label.split(/(?<=\|)/).flatMap((part) => [part, el("wbr")])), el("i", { "aria-hidden": "true" }));
     button.addEventListener("click", () => {
       if (!sorted) Object.assign(state, { sort: column.key, down: true });
       else if (state.down) state.down = false;
