@@ -9,6 +9,7 @@ from zlib import compress
 from markupsafe import Markup
 
 from theodolite.app import formats
+from theodolite.app.names import labelled
 from theodolite.app.published import Published, Query, Static, hashed_name
 from theodolite.app.spec import Spec, parameters, query
 from theodolite.app.surfaces import document
@@ -79,7 +80,7 @@ class StaticPage:
             if usual or is_clear or value in (None, ()):
                 continue
             specs = Markup().join(
-                Markup('<span class="t-spec">{}</span>').format(v) for v in values
+                Markup('<span class="t-spec">{}</span>').format(v) for v in labelled(values)
             )
             head = Markup('<p class="t-chosen"><span>{}</span>{}</p>')
             parts.append(head.format(parameter.field.label, specs))
@@ -124,7 +125,7 @@ class StaticPage:
         if len(self._views) < 2:
             return Markup()
         options = Markup().join(
-            Markup('<option value="{}">{}</option>').format(place, view["label"])
+            Markup('<option value="{}">{}</option>').format(place, labelled(view["label"]))
             for place, view in enumerate(self._views)
         )
         return Markup(

@@ -17,6 +17,7 @@ import numpy as np
 
 from theodolite.app import formats
 from theodolite.app.blocks import Block, Component
+from theodolite.app.names import labelled
 from theodolite.app.pages.search.answer import QUERY, SEARCH, SearchSpec
 from theodolite.app.published import Published, Static, hashed_name
 from theodolite.app.text_files import PER_FILE, texts_of
@@ -96,7 +97,7 @@ def _column(workspace: Workspace, name: str, spec: SearchSpec) -> Described:
     from theodolite.engine.encoders.variants import baseline
 
     collection = spec.data
-    column: dict[str, Any] = {"encoder": name, "first": []}
+    column: dict[str, Any] = {"encoder": labelled(name), "first": []}
     # Encoding with word vectors is fast; with other encoders it could take minutes.
     if not baseline(name) and vectors.missing(workspace, name, collection) > vectors.SMALL:
         return column, {}

@@ -111,6 +111,18 @@ def test_a_masked_name_is_nowhere(kept: Path, mask: str) -> None:
     assert {"paths": "dir:/heirloom", "names": "dir:/encoder-1"}[mask] in everything
 
 
+def test_what_was_chosen_is_called_by_its_name(kept: Path, home: Path) -> None:
+    """Above the answer too, and not by its folder."""
+    store = Workspace(home / "store").store
+    store.encoders.label(OWN, "heir")
+    theodolite(
+        "publish", str(kept), "-e", "random:256", "-e", "heir", "--pages", "compare", "--yes"
+    )
+    everything = "".join(written(kept).values())
+    assert re.search(r"t-spec\W+heir<", everything)
+    assert not re.search(r"t-spec\W+dir:", everything)
+
+
 def test_names_that_are_masked_stay_apart() -> None:
     """Two models of one last name, a server, a hub's repository and an upload."""
     alias = choice.Alias("names")
