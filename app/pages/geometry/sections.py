@@ -255,12 +255,14 @@ def space(
     """
     if not points:
         return []
-    closest = min(points, key=lambda name: points[name][0])
-    widest = min(points, key=lambda name: points[name][1])
-    other = "" if closest == widest else f"{widest} "
-    headline = f"{closest} keeps paraphrases closest and {other}spreads sentences most evenly"
+    closest, widest = (_lowest(points, axis) for axis in (0, 1))
+    other = "" if closest == widest else f"{formats.listed(widest)} "
+    headline = (
+        f"{formats.listed(closest)} keep{'s' * (len(closest) == 1)} paraphrases closest and "
+        f"{other}spread{'s' * (len(widest) == 1)} sentences most evenly"
+    )
     if len(points) == 1:
-        headline = f"{closest}: its position; measure a second encoder to compare"
+        headline = f"{closest[0]}: its position; measure a second encoder to compare"
     sums = sorted(map(sum, points.values()))
     readings = {
         name: f"Paraphrases are {formats.cosine(aligned**0.5)} apart; the typical distance of all "
@@ -279,6 +281,12 @@ def space(
         [[name, *point] for name, point in points.items()],
         readings,
     )
+
+
+def _lowest(points: Mapping[str, tuple[float, float]], axis: int) -> list[str]:
+    """The encoders within a hundredth of the lowest value, which the chart does not tell apart."""
+    least = min(point[axis] for point in points.values())
+    return [name for name, point in points.items() if point[axis] < least + 0.01]
 
 
 def alignment(everyone: Mapping[str, Mapping[str, Any]], rule: str, data: str) -> list[Block]:

@@ -53,6 +53,12 @@ def test_what_is_wrong_with_the_data_is_said_once(starter: Workspace) -> None:
     assert len(said) == 2 and "'nope'" in said[0] and "'nonsense'" in said[1]
 
 
+def test_what_a_chart_does_not_tell_apart_is_first_together() -> None:
+    points = {"a": (0.2, -3.681), "b": (0.3, -3.682), "c": (0.4, -3.1)}
+    finding, *_ = sections.space(points, "pairs", "all", "mine")
+    assert "a keeps" in finding.text and "a and b spread" in finding.text
+
+
 def test_bad_questions_are_refused() -> None:
     with refused("unknown", "train", "dev"):
         geometry.take(pairs(dev=("a", "b", 1.0), test=("a", "c", 1.0)), "train")
