@@ -131,8 +131,8 @@ class _Folds:
 
     def _back(self, of_rows: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Gather what the seen rows say of each weight, and what the penalty says."""
-        visible = (of_rows * self.mask).reshape(len(of_rows), -1)
-        return np.asarray(self.x.T @ visible + self.penalty * weights)
+        masked = (of_rows * self.mask).reshape(len(of_rows), -1)
+        return np.asarray(self.x.T @ masked + self.penalty * weights)
 
     def _dot(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         """Return the inner product of each fold: float32 (folds,)."""

@@ -237,6 +237,6 @@ def _draws(
     for start in range(0, n, BATCH):
         batch = order[start : start + BATCH]
         outside, number = n - len(batch), CONTRASTS * len(batch)
-        pairs = [random.randint(0, outside, size=number) for _ in range(2)]
-        images, captions = (order[d + len(batch) * (d >= start)] for d in pairs)
+        offsets = [random.randint(0, outside, size=number) for _ in range(2)]
+        images, captions = (order[d + len(batch) * (d >= start)] for d in offsets)
         yield batch, images, captions

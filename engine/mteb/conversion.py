@@ -51,9 +51,9 @@ def make(task: Task, data: Dataset, seed: int) -> Any:
         main_score=main,
     )
     base = lazy_import(f"abstasks.{base}")
-    task_class = type(base.__name__, (base,), {"metadata": metadata, **attributes})(seed=seed)
-    task_class.dataset, task_class.data_loaded = dataset, True
-    return task_class
+    instance = type(base.__name__, (base,), {"metadata": metadata, **attributes})(seed=seed)
+    instance.dataset, instance.data_loaded = dataset, True
+    return instance
 
 
 def _table(columns: Mapping[str, Sequence[Any]]) -> Any:

@@ -177,13 +177,15 @@ def regions(
     divisions = [groups(points, k) for k in counts]
     finest = divisions[-1]
     stop = words.everywhere(finest, int(finest.max()) + 1)
-    labels = []
+    named_levels = []
     for division in divisions:
         k = int(division.max()) + 1
         centres = [np.median(points[division == i], axis=0) for i in range(k)]
         names = distinct(words.names(division, k, stop))
-        labels.append(Level(division, names, np.array(centres, np.float32), np.bincount(division)))
-    return labels
+        named_levels.append(
+            Level(division, names, np.array(centres, np.float32), np.bincount(division))
+        )
+    return named_levels
 
 
 def distinct(names: Sequence[str]) -> list[str]:

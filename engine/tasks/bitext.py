@@ -94,10 +94,10 @@ def _nearest(left: np.ndarray, right: np.ndarray, tick: ProgressCallback) -> np.
 def shares(nearest: np.ndarray, gold: np.ndarray) -> np.ndarray:
     """Return, for each left sentence, the F1 of its translation as a class."""
     size = int(max(nearest.max(), gold.max())) + 1
-    languages, golds, right = (
+    predicted, actual, right = (
         np.bincount(which, minlength=size) for which in (nearest, gold, gold[nearest == gold])
     )
-    return np.asarray(2.0 * right[gold] / (languages[gold] + golds[gold]))
+    return np.asarray(2.0 * right[gold] / (predicted[gold] + actual[gold]))
 
 
 def _notes(data: Parallel, split: str) -> list[str]:

@@ -56,15 +56,15 @@ def measure(
             options["init"] = KMeansPlusPlus(vectors)
     points, each = [], []
     runs = [(draws[0], seed + i) for i in range(SEEDS)] if at_once else [(d, seed) for d in draws]
-    for done, (sample_size, of_k_means) in enumerate(runs):
+    for done, (sample, of_k_means) in enumerate(runs):
         tick(done / len(runs))
         k_means = MiniBatchKMeans(
             len(names), random_state=of_k_means, compute_labels=False, **options
         )
         with one_blas_thread():
             # Predicted once per distinct sentence, however often it was drawn.
-            clusters = k_means.fit(vectors[sample_size]).predict(vectors)
-        times = np.bincount(sample_size, minlength=len(used))
+            clusters = k_means.fit(vectors[sample]).predict(vectors)
+        times = np.bincount(sample, minlength=len(used))
         each.append(v_measure_parts(labels, clusters, times))
         points.append([each[-1].mean()])
         if not at_once:

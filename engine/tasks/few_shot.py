@@ -59,7 +59,7 @@ def measure(
     used = _rows(parts)
     _, labels = np.unique(np.array(data.labels), return_inverse=True)
     predicted = np.unique(np.concatenate([held_out for _, held_out in parts]))
-    share, correct, unfinished = np.zeros(len(data.labels)), [], 0
+    share, metrics, unfinished = np.zeros(len(data.labels)), [], 0
     for done, (learnt, held_out) in enumerate(parts):
         tick(done / len(parts))
         classifier = LogisticRegression(max_iter=MAX_ITER, random_state=seed)
@@ -68,17 +68,17 @@ def measure(
             classifier.fit(vectors[np.searchsorted(used, learnt)], labels[learnt])
             predictions = classifier.predict(vectors[np.searchsorted(used, held_out)])
         unfinished += any(issubclass(w.category, ConvergenceWarning) for w in caught)
-        correct.append(_metrics(labels[held_out], predictions))
+        metrics.append(_metrics(labels[held_out], predictions))
         share[held_out] += (predictions == labels[held_out]) * (
             len(predicted) / len(held_out) / len(parts)
         )
-    means = np.mean(correct, axis=0)
+    means = np.mean(metrics, axis=0)
     scores = tuple(
         Score(split, None, name, 100.0 * float(mean), len(predicted), main=not i)
         for i, (name, mean) in enumerate(zip(METRICS, means, strict=True))
         if np.isfinite(mean)
     )
-    accuracies = [100.0 * one[0] for one in correct]
+    accuracies = [100.0 * one[0] for one in metrics]
     details = {
         "mean_of": "share_right",
         "accuracies": accuracies,

@@ -53,7 +53,7 @@ def build(workspace: Workspace) -> None:
             controls.render("tasks", "projection", "curve", "classifier")
     notice, panel = parts.notice(), RunPanel(workspace)
     answer = web.answer(charts=True, elem_id="checks", elem_classes=["t-answer"])
-    changes, chips_changed = choices.watch_chips(controls["encoder"])
+    chips, chips_changed = choices.watch_chips(controls["encoder"])
     asks = [box.input for name, box in controls.items() if name != "encoder"]
     run = controls.add("run", panel.run)
 
@@ -66,22 +66,22 @@ def build(workspace: Workspace) -> None:
         usual = choices.names(workspace)[:MAX_ENCODERS]
         choice = choices.from_address(workspace, request, usual, MAX_ENCODERS)
         values.encoder, tasks = [name for name in choice if choices.read(name)], values.tasks
-        values.tasks, links = (), {}
+        values.tasks, updates = (), {}
         if values.encoder:
             known = report(values).evidence
-            links = {  # the answer says which tasks are unknown
+            updates = {  # the answer says which tasks are unknown
                 "tasks": gr.update(choices=[*dict.fromkeys([*known.tasks, *tasks])], value=tasks),
                 "curve": gr.update(choices=list(known.tasks), value=known.curve or None),
             }
-        links |= {"encoder": choices.fill(workspace, choice), "projection": values.projection}
-        links |= {"classifier": values.classifier, "run": address.first(request, "run")}
-        return {changes: ",".join(choice)} | {
-            controls[name]: value for name, value in links.items()
+        updates |= {"encoder": choices.fill(workspace, choice), "projection": values.projection}
+        updates |= {"classifier": values.classifier, "run": address.first(request, "run")}
+        return {chips: ",".join(choice)} | {
+            controls[name]: value for name, value in updates.items()
         }
 
     def show(values: Values) -> Iterator[Answer]:
         blocks = report(values).blocks() if values.encoder else [NO_ENCODER]
-        yield {answer: web.value(blocks), changes: ",".join(values.encoder)}
+        yield {answer: web.value(blocks), chips: ",".join(values.encoder)}
 
     def act(values: Values, event: PageEvent) -> Answer:
         if event.act == "add":
@@ -90,7 +90,7 @@ def build(workspace: Workspace) -> None:
             return {controls["encoder"]: choices.fill(workspace, choice)}
         return {run: evaluate(workspace, report(values), event.id)}
 
-    every = (show, controls, [answer, changes], notice)
+    every = (show, controls, [answer, chips], notice)
     on_open(load, lambda values, _: show(values), *every[1:])
     on([*asks, chips_changed, panel.moved.change], *every, **parts.ALWAYS_LAST)
     controls.keep()

@@ -99,19 +99,19 @@ def build(workspace: Workspace) -> None:
     notice = parts.notice()
     answer = web.answer(charts=True, elem_id="comparison", elem_classes=["t-answer"])
     seen, newer = gr.State(None), gr.State(None)  # edition of the results shown, and a newer one
-    changes, chips_changed = choices.watch_chips(controls["encoder"])
+    chips, chips_changed = choices.watch_chips(controls["encoder"])
     numbers = _numbers(workspace, controls, notice)
     report_button(controls, notice, lambda values: of_answer(COMPARE, *_ask(workspace, values)))
     rates = _null_check(workspace, controls, notice)
 
     def show(values: Values) -> Iterator[Answer]:
-        yield {seen: workspace.store.results.edition(), changes: ",".join(values.encoder)}
+        yield {seen: workspace.store.results.edition(), chips: ",".join(values.encoder)}
         for blocks, is_large in _blocks(workspace, values):
             yield {answer: web.value(blocks), numbers: gr.update(visible=is_large), rates: ""}
 
     def load(request: gr.Request) -> Answer:
         loaded = _load(workspace, request)
-        return {changes: ",".join(loaded["encoder"]["value"])} | {
+        return {chips: ",".join(loaded["encoder"]["value"])} | {
             controls[n]: v for n, v in loaded.items()
         }
 
@@ -123,7 +123,7 @@ def build(workspace: Workspace) -> None:
         yield {
             controls["encoder"]: choices.fill(workspace, values.encoder, rankers=True),
             controls["baseline"]: gr.update(choices=values.encoder, value=values.baseline),
-            changes: ",".join(values.encoder),
+            chips: ",".join(values.encoder),
             **({notice: problem} if problem else {}),
         }
         yield from show(values)
@@ -132,7 +132,7 @@ def build(workspace: Workspace) -> None:
         edition = workspace.store.results.edition()
         return None if tuple(known or ()) == edition else {newer: edition}
 
-    every = [answer, seen, changes, numbers, rates]
+    every = [answer, seen, chips, numbers, rates]
     opened = on_open(load, lambda values, _: show(values), controls, every, notice)
     if not workspace.read_only:
         poll(POLL_SECONDS, opened, refresh, [seen], [newer])

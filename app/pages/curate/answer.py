@@ -380,22 +380,20 @@ def _exact(
     workspace: Workspace, spec: CurateSpec, progress: Progress | None
 ) -> tuple[Arrays, Arrays]:
     """Exact duplicates: a sentence that recurs verbatim is one row with a count of occurrences."""
-    sentences = take(workspace.catalog.load(spec.dataset), spec.split, most=None)
+    data = take(workspace.catalog.load(spec.dataset), spec.split, most=None)
     whole, _ = workspace.catalog.sentences(spec.dataset)
     place = {sentence: i for i, sentence in enumerate(whole)}
-    often = np.bincount(sentences.rows, minlength=len(sentences.sentences))
+    often = np.bincount(data.rows, minlength=len(data.sentences))
     # Sentences that recur are passed twice, so that each forms a group by itself.
     again = np.flatnonzero(often > 1)
-    doubled = curation.exact_duplicates(
-        [*sentences.sentences, *(sentences.sentences[i] for i in again)]
-    )
-    rows = np.concatenate([np.arange(len(sentences.sentences)), again])[doubled.ids]
+    doubled = curation.exact_duplicates([*data.sentences, *(data.sentences[i] for i in again)])
+    rows = np.concatenate([np.arange(len(data.sentences)), again])[doubled.ids]
     _, first = np.unique(rows, return_index=True)
     keep = np.sort(first)
     rows, group = rows[keep], doubled.group[keep]
     spare = int(often[rows].sum()) - doubled.count
-    info = {"n": len(sentences.rows), "groups": doubled.count, "spare": spare}
-    ids = np.array([place[sentences.sentences[i]] for i in rows], np.int64)
+    info = {"n": len(data.rows), "groups": doubled.count, "spare": spare}
+    ids = np.array([place[data.sentences[i]] for i in rows], np.int64)
     return info, {"ids": ids, "group": group + 1, "occurs": often[rows]}
 
 
