@@ -214,9 +214,8 @@ def _look(name: str, preview: tables.Preview, notes: Sequence[str]) -> list[Bloc
         head = "first line has column names" if preview.header else "no header line"
         columns = formats.plural(len(preview.columns), "column")
         size = f"{formats.plural(preview.n_rows, 'row')}, {columns}, {head}"
-    width = max(
-        map(len, [preview.columns, *preview.rows])
-    )  # a row may be longer or shorter than others
+    # A row may be longer or shorter than others.
+    width = max(map(len, [preview.columns, *preview.rows]))
     heads, *rows = [[*row, *[""] * (width - len(row))] for row in [preview.columns, *preview.rows]]
     return [
         Text("", f"{name}: {size}."),

@@ -126,7 +126,7 @@ def build_decode(workspace: Workspace) -> None:
         nothing=Nothing("No sentence", "Write one above and press Enter, or pick one at random."),
         texts=["sentences"],
         submits=[go.click, sentence.submit],
-        fields=on(pick.click, draw, None, [sentence], notice, **parts.HIDE_PROGRESS),
+        pick_event=on(pick.click, draw, None, [sentence], notice, **parts.HIDE_PROGRESS),
     )
 
 
@@ -192,7 +192,7 @@ def build_interpolation(workspace: Workspace) -> None:
         nothing=Nothing("Nothing to interpolate", "Write two sentences, or pick a random pair."),
         texts=["first", "second"],
         submits=[go.click, *(end.submit for end in ends), controls["steps"].submit],
-        fields=on(pick.click, draw, None, ends, notice, **parts.HIDE_PROGRESS),
+        pick_event=on(pick.click, draw, None, ends, notice, **parts.HIDE_PROGRESS),
     )
 
 
@@ -260,7 +260,7 @@ def build_arithmetic(workspace: Workspace) -> None:
         nothing=Nothing("Nothing to calculate", "Choose a preset, or write names and a sum."),
         texts=["expression", "named"],
         submits=[go.click, expression.submit, sentences.submit],
-        fields=on(
+        pick_event=on(
             preset.input, take, [preset], [expression, sentences], notice, **parts.ALWAYS_LAST
         ),
     )
@@ -287,27 +287,27 @@ def _render_options(controls: Controls) -> None:
 def _connect(
     workspace: Workspace,
     controls: Controls,
-    outputs: Any,
+    result: Any,
     notice: Any,
     *,
     show: Callable[[Values, str | None, bool], Blocks],
     nothing: Nothing,
     texts: Sequence[str],
     submits: Sequence[Any],
-    fields: Any,
+    pick_event: Any,
 ) -> None:
     """Answer when a page is opened, on its button, and when an option changes.
 
     Args:
         workspace: lists the encoders that have a decoder.
         controls: of the page, rendered.
-        outputs: component of `surfaces.web.answer`.
+        result: component of `surfaces.web.answer`.
         notice: component which shows an error.
         show: takes the values, the tab that asks, and whether an answer that ships will do.
         nothing: shown where no text is given yet.
         texts: names of the boxes for texts.
         submits: events that ask: without a text, they show an error.
-        fields: event in which a click fills the texts.
+        pick_event: event in which a click fills the texts.
     """
 
     def opening(request: gr.Request) -> Answer:
@@ -328,21 +328,21 @@ def _connect(
 
     def asked(values: Values, request: gr.Request) -> Iterator[Answer]:
         for blocks in show(values, request.session_hash, False):
-            yield {outputs: web.value(blocks)}
+            yield {result: web.value(blocks)}
 
     def quiet(values: Values, request: gr.Request) -> Iterator[Answer]:
         """An empty page that is opened or whose options change is no error."""
         if any(getattr(values, name).strip() for name in texts):
             for blocks in show(values, request.session_hash, True):
-                yield {outputs: web.value(blocks)}
+                yield {result: web.value(blocks)}
         else:
-            yield {outputs: web.value([nothing])}
+            yield {result: web.value([nothing])}
 
     opened = on_load(opening, controls.values(), notice)
     changes = [box.input for name, box in controls.items() if name not in (*texts, "steps")]
-    for event in (opened.then, fields.then, changes):
-        on(event, quiet, controls, [outputs], notice, **MANY)
-    on([*submits], asked, controls, [outputs], notice, **MANY)
+    for event in (opened.then, pick_event.then, changes):
+        on(event, quiet, controls, [result], notice, **MANY)
+    on([*submits], asked, controls, [result], notice, **MANY)
     controls.keep()
 
 
