@@ -52,3 +52,13 @@ def test_the_keyboard_opens_a_result_and_it_can_be_removed(visit, workspace):
     says(page.locator("body"), "Removed: random:40")
     expect(page.locator("th[data-key=StarterTopics]")).to_have_count(0)
     assert workspace.store.results.table(encoders=["random:40"]) == []
+
+
+def test_long_names_of_tasks_break_before_the_table_scrolls(visit, workspace):
+    """Two set-ups with chunks beside the means."""
+    for chunks in ("recursive", "sentences"):
+        invent(workspace, "random:256", f"upload:docs|queries:rule|chunk:{chunks},400,50", 0.5)
+    page = visit.open()
+    expect(page.locator(".t-heat-table thead th")).to_contain_text(["recursive,400,50"])
+    table = page.locator(".t-heat-scroll")
+    assert table.evaluate("one => one.scrollWidth <= one.clientWidth")
