@@ -142,7 +142,7 @@ class Judgement(Answer):
         if len(board["judges"]) > 1:
             alpha = formats.score(board["alpha"])
             detail += f" {len(board['judges'])} judges, Krippendorff's alpha {alpha}."
-        return Finding("You have judged enough." if board["enough"] else "Not enough yet.", detail)
+        return Finding("Enough has been judged." if board["enough"] else "Not enough yet.", detail)
 
     def notes(self) -> list[str]:
         """What a terminal says below the table."""
