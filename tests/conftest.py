@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from filelock import FileLock
 
 from tests import slow
 
@@ -91,7 +92,13 @@ def golden(data_root: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def decoder_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A decoder for `random:64` that knows `tests.fakes.decoders.known_sentences` by heart."""
+    """A decoder for `random:64` that knows `tests.fakes.decoders.known_sentences` by heart.
+
+    The processes of a run share it: the first that asks trains it.
+    """
     from tests.fakes.decoders import tiny_decoder
 
-    return tiny_decoder(tmp_path_factory.mktemp("decoders") / "tiny")
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "decoder"
+    with FileLock(folder.with_suffix(".lock")):
+        return folder if folder.exists() else tiny_decoder(folder)

@@ -1,5 +1,6 @@
 """Data folders: of files that a test names, or a small one in SentEval's layout."""
 
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -43,3 +44,8 @@ def files(root: Path, contents: Mapping[str, str | bytes]) -> Path:
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_bytes(content if isinstance(content, bytes) else content.encode())
     return root
+
+
+def packed(folder: Path, target: Path) -> Path:
+    """A folder as an archive."""
+    return Path(shutil.make_archive(str(target.with_suffix("")), "zip", folder))

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.app.pages.board.test_standings import publish
-from tests.engine.mteb.test_models import packed
+from tests.fakes.folder import packed
 from tests.fakes.results import invent
 from tests.fakes.stores import starter_store
 from tests.ui.conftest import served

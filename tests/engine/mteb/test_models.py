@@ -21,7 +21,7 @@ import theodolite as th
 from tests.engine.encoders.models import SENTENCES, save_sentence_transformer
 from tests.errors import refused
 from tests.fakes.encoders import HashEncoder
-from tests.fakes.folder import files
+from tests.fakes.folder import files, packed
 from tests.fakes.mteb_tasks import (
     PAIRS,
     Plain,
@@ -312,11 +312,6 @@ def of_mteb(folder: Path, revision: str = "r1", data: str = "d1", **said: Any) -
     }
     place = folder / "results" / "org__model" / revision
     return files(place, {"STS17.json": json.dumps(content | said)}) / "STS17.json"
-
-
-def packed(folder: Path, target: Path) -> Path:
-    """A folder as an archive."""
-    return Path(shutil.make_archive(str(target.with_suffix("")), "zip", folder))
 
 
 def read(place: Path, *whose: str) -> results.Reading:

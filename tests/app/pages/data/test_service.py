@@ -15,7 +15,6 @@ from huggingface_hub import constants
 from tests.errors import refused
 from tests.fakes.command_line import objects, said, theodolite
 from tests.fakes.folder import files
-from tests.fakes.mteb_tasks import split, task_class
 from tests.fakes.workers import do_units
 from theodolite.app import suites as names
 from theodolite.app.jobs.submit import perform
@@ -398,6 +397,8 @@ def test_data_are_fetched_by_a_job(
     import datasets
     from mteb.abstasks import AbsTaskSTS
     from mteb.get_tasks import _TASKS_REGISTRY as REGISTRY
+
+    from tests.fakes.mteb_tasks import split, task_class
 
     monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", True)
     fetched: list[int] = []

@@ -1,5 +1,6 @@
 """Sessions of judging, played by a script; and a model as a second judge: consent, its marks."""
 
+import shutil
 import subprocess
 import sys
 import threading
@@ -38,6 +39,7 @@ from theodolite.app.pages.judge.job import (
     run_of,
 )
 from theodolite.app.pages.judge.session import JudgeSpec, Question, open_session
+from theodolite.app.vectors import vectors
 from theodolite.app.workspace import Workspace
 from theodolite.engine.evaluate import evaluate
 
@@ -49,6 +51,21 @@ def by_label(workspace: Workspace) -> Callable[[Question], str]:
     """A judge who finds relevant what has the query's label."""
     judge: Callable[[Question], str] = make.by_label(workspace, STARTER)
     return judge
+
+
+@pytest.fixture(scope="module")
+def encoded(starter: Workspace) -> Path:
+    """The vectors of the starter set, which every test would compute anew."""
+    for encoder in PAIR:
+        vectors(starter, encoder, STARTER)
+    return starter.store.folder / "vectors"
+
+
+@pytest.fixture
+def workspace(workspace: Workspace, encoded: Path) -> Workspace:
+    """The same, with these vectors."""
+    shutil.copytree(encoded, workspace.store.folder / "vectors", dirs_exist_ok=True)
+    return workspace
 
 
 @pytest.fixture
