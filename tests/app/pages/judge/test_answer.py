@@ -53,18 +53,12 @@ def by_label(workspace: Workspace) -> Callable[[Question], str]:
     return judge
 
 
-@pytest.fixture(scope="module")
-def encoded(starter: Workspace) -> Path:
-    """The vectors of the starter set, which every test would compute anew."""
+@pytest.fixture
+def workspace(workspace: Workspace, starter: Workspace) -> Workspace:
+    """The same, with the vectors of the starter set, which are computed once for all tests."""
     for encoder in PAIR:
         vectors(starter, encoder, STARTER)
-    return starter.store.folder / "vectors"
-
-
-@pytest.fixture
-def workspace(workspace: Workspace, encoded: Path) -> Workspace:
-    """The same, with these vectors."""
-    shutil.copytree(encoded, workspace.store.folder / "vectors", dirs_exist_ok=True)
+    shutil.copytree(starter.store.folder / "vectors", workspace.store.folder / "vectors")
     return workspace
 
 
