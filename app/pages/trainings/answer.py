@@ -370,6 +370,7 @@ def _traces(line: Line) -> list[Trace]:
         mode = "lines" if len(xs) > 40 else "lines+markers"
         hover = f"step %{{x:,}}: {words}{extra}"
         options = {"mode": mode, "marker": {"size": 5}, "hovertemplate": hover}
+        options["cliponaxis"] = len(xs) > 1  # a first value alone lies on the axis
     shared = {"legendgroup": str(line.place), "name": plain(formats.shorten(line.name, _LABEL))}
     traces = [scatter(x=list(xs), y=list(ys), line=look | {"width": 2}, **options, **shared)]
     if line.low:
