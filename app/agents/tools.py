@@ -19,6 +19,7 @@ from theodolite.app.question import Question
 from theodolite.app.spec import Parameter, parameters
 from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
+from theodolite.engine.given import names_in
 from theodolite.engine.tasks import get
 
 MAX_ENCODERS, MAX_TASKS, MAX_QUERIES = 8, 20, 10
@@ -102,7 +103,7 @@ class Tools:
             tasks: names with commas, at most 20; all if left out.
         """
         names = None if encoders is None else self._resolve(encoders)
-        wanted = None if tasks is None else _few(tasks.split(","), MAX_TASKS, "task")
+        wanted = None if tasks is None else _few(names_in(tasks), MAX_TASKS, "task")
         return [self._workspace.store.results.table(encoders=names, tasks=wanted)]
 
     @_with_schema("Results", Results.columns)

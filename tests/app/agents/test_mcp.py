@@ -40,7 +40,7 @@ def test_an_agent_measures_compares_and_searches(workspace: Workspace, tmp_path:
         ("data", {}),
         ("compare", {"encoders": ["random:8", "random:4"]}),
         ("evaluate", {"encoders": ["random:16"], "tasks": "StarterSTS"}),
-        ("results", {"encoders": ["random:16"]}),
+        ("results", {"encoders": ["random:16"], "tasks": "StarterTopics, StarterSTS"}),
         ("board", {}),
         ("search", {"queries": ["a dog"], "encoders": ["random:16"], "k": 2}),
         ("decode", {"sentences": ["A man plays a guitar."], "encoders": ["random:256"]}),
