@@ -114,15 +114,20 @@ def of_answer(question: Question[Any, Any], spec: Spec, answer: Answer) -> Repor
     columns = [one for one in answer.column_names() if any(one in row for row in every)]
     rows = [[row.get(one) for one in columns] for row in every]
     name = question.report_name or question.name
+    title, about, command = labelled(
+        (
+            answer.title or name.capitalize(),
+            answer.about or question.about.partition("\n")[0],
+            ["theodolite", "report", name, *question.command(spec)[1 + bool(question.group) :]],
+        )
+    )
     return Report(
         name,
-        labelled(answer.title or name.capitalize()),
-        labelled(answer.about or question.about.partition("\n")[0]),
+        title,
+        about,
         lambda cap: pieces(answer.within(cap.rows).blocks()),
         [Table(name, columns, rows), *_shown_in_part(answer)],
-        labelled(
-            ["theodolite", "report", name, *question.command(spec)[1 + bool(question.group) :]]
-        ),
+        command,
     )
 
 

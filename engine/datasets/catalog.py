@@ -414,13 +414,13 @@ def _covered_paths(sources: Iterable[DatasetSource]) -> set[Path]:
     return paths | {folder for path in paths for folder in path.parents}
 
 
-def _unreadable(root: Path, paths: set[Path]) -> list[DatasetSource]:
+def _unreadable(root: Path, covered_paths: set[Path]) -> list[DatasetSource]:
     """List the folders below `mteb/*/`, `nli/` and `captions/` that are not taken."""
     places = (
         path
         for pattern in ("mteb/*/*/", "nli/*/", "captions/*/")
         for path in sorted(root.glob(pattern))
-        if path not in paths
+        if path not in covered_paths
     )
     return [_unreadable_source(path.relative_to(root).as_posix()) for path in places]
 

@@ -55,12 +55,12 @@ _ENDING = re.compile(r"\.(csv|tsv|jsonl|ndjson|parquet|xml)(\.gz)?$")
 _NLI = {"e": "entailment", "n": "neutral", "c": "contradiction"}
 
 
-def sources(root: Path, paths: Collection[Path]) -> list[DatasetSource]:
+def sources(root: Path, covered_paths: Collection[Path]) -> list[DatasetSource]:
     """List the folders of tables, but for those that other readers have taken."""
     sets = []
     for place, (kind, type) in FOLDERS.items():
         for folder in sorted((root / place).glob("*/")):
-            if folder not in paths:
+            if folder not in covered_paths:
                 prefix = "nli/" if place == "nli" else ""
                 sets += _sources(folder, prefix + folder.name, kind, type)
     return sets

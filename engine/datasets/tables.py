@@ -130,13 +130,12 @@ def preview(source: Path | bytes, filename: str, header: bool | None = None) -> 
         files = archives.unpack(source, filename)
         if by_split := archives.tables(list(files)):
             return _together(files, by_split, header)
+        kind, type = archives.kind_of(list(files))
         if [*files] == [archives.CORPUS]:
             texts = preview(files[archives.CORPUS], archives.CORPUS)
             columns = tuple("document" if name == "_id" else name for name in texts.columns)
-            kind, type = archives.kind_of([archives.CORPUS])
             return Preview(columns, texts.rows, texts.n_rows, kind, {}, [], True, type)
         rows = [[name, f"{len(raw):,}"] for name, raw in list(files.items())[:_MAX_SHOWN_ROWS]]
-        kind, type = archives.kind_of(list(files))
         return Preview(("file", "bytes"), rows, len(files), kind, {}, [], True, type)
     table = open_table(source, filename, header)
     sample = _sample(table)

@@ -15,6 +15,7 @@ from theodolite.engine import evaluate, rankers
 from theodolite.engine.datasets import chunks
 from theodolite.engine.encoders import describe, variants
 from theodolite.engine.errors import UserError
+from theodolite.engine.given import names_in
 from theodolite.engine.rankers import RankerSpec
 from theodolite.engine.stats.bootstrap import Sample, main_sample
 from theodolite.engine.stats.choice import Behind, behind, choose
@@ -114,7 +115,7 @@ class ChooseSpec(Spec):
 
     def check(self) -> None:
         """Bring names to their canonical form, so that equal questions are equal jobs."""
-        licences = {one.strip() for one in ",".join(self.licences).casefold().split(",")} - {""}
+        licences = {name.casefold() for name in names_in(*self.licences)}
         encoders = rankers.canonical(self.encoders)
         vars(self).update(encoders=encoders, licences=tuple(sorted(licences)))
         ranked = [one for one in encoders if isinstance(rankers.parse(one), RankerSpec)]

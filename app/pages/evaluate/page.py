@@ -349,10 +349,10 @@ def _plan(workspace: Workspace, asked: EvaluateJob, job: EvaluateJob) -> list[Bl
     rows = [row for row in _rows(workspace, job) if _key(row) in keys]
     failed = sum(row["error"] is not None for row in rows)
     stored = len(rows) - failed
-    kept = f"{stored} already stored and not computed again" if stored else "none stored yet"
+    words = f"{stored} already stored and not computed again" if stored else "none stored yet"
     text = (
         f"{formats.plural(len(job.encoders), 'encoder')} on "
-        f"{formats.plural(len(job.tasks), 'task')}: {formats.plural(len(keys), 'result')}, {kept}"
+        f"{formats.plural(len(job.tasks), 'task')}: {formats.plural(len(keys), 'result')}, {words}"
     )
     text += f"; {failed} failed before and would be tried again." if failed else "."
     return [caveats, Text("", text), Code([shlex.join(job.command())])]

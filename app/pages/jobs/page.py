@@ -7,7 +7,6 @@ import gradio as gr
 
 from theodolite.app import formats
 from theodolite.app.components.actions import actions, button
-from theodolite.app.names import labelled
 from theodolite.app.pages.jobs import service, views
 from theodolite.app.pages.jobs.workers import in_fleet
 from theodolite.app.web import address, parts, progress
@@ -112,7 +111,7 @@ def _queue(workspace: Workspace, runs: list[RunRow], run_id: str) -> str:
 def _detail(workspace: Workspace, run_id: str) -> str:
     store = workspace.store
     return views.detail(
-        labelled(store.runs.get(run_id)),
+        store.runs.get(run_id),
         store.runs.units(run_id),
         store.logs.lines(run_id)[-LOG_LINES:],
         forget.size(store, run_id),

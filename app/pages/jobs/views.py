@@ -188,6 +188,7 @@ def detail(
     run: Mapping[str, Any], units: Sequence[UnitRow], log: Sequence[str], size: int, close: str
 ) -> str:
     """One run in full: its error, its parts, its log."""
+    run = labelled(run)
     lines = "\n".join(log) if log else "Nothing written yet."
     return (
         f'<section class="t-card" aria-label="Run"><h2>{escape(run["title"])} '
