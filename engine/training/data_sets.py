@@ -3,7 +3,7 @@
 Where a set has a training split, the others are left out, so that no run trains on test data.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -37,6 +37,7 @@ from theodolite.engine.training.rows import (
     blank,
     count_note,
     good_pairs,
+    in_turn,
     is_inference,
     kind_of,
     no_contradictions,
@@ -207,19 +208,47 @@ def _positives(data: Dataset, wanted: ExamplesSpec) -> tuple[tuple[str, ...], _T
         case LabelledPairs():
             return _by_label(data, wanted)
         case Retrieval():
-            split, notes = _train_part(data.judgements)
-            every = data.judgements.items()
-            judged = [of for name, of in every if split in (None, name)]
-            pairs = [
-                (data.queries[query], data.documents[document])
-                for of in judged
-                for query, grades in of.items()
-                for document, grade in grades.items()
-                if grade > 0 and document in data.documents
-            ]
-            return PAIR, pairs, [*notes, "Each query is paired with its relevant documents."]
+            return _by_judgements(data, wanted)
         case _:
             raise no_pairs(data.name, "single sentences")
+
+
+def _by_judgements(
+    data: Retrieval, wanted: ExamplesSpec
+) -> tuple[tuple[str, ...], _Tuples, list[str]]:
+    """Pair queries with their relevant documents, and with those judged 0 if most have such."""
+    split, notes = _train_part(data.judgements)
+    rows = [
+        (
+            [data.queries[query]],
+            _documents(data, grades, relevant=True),
+            _documents(data, grades, relevant=False),
+        )
+        for name, of in data.judgements.items()
+        if split in (None, name)
+        for query, grades in of.items()
+    ]
+    rows = [row for row in rows if row[1]]
+    notes.append("Each query is paired with its relevant documents.")
+    complete = [row for row in rows if row[2]]
+    if not wanted.hard_negatives or 2 * len(complete) <= len(rows):
+        return PAIR, [pair for row in rows for pair in in_turn(row[:2])], notes
+    notes.append("Documents judged 0 are its hard negatives.")
+    notes += count_note(
+        len(rows) - len(complete),
+        "query without a document judged 0 was left out",
+        "queries without a document judged 0 were left out",
+    )
+    return TRIPLET, [triplet for row in complete for triplet in in_turn(row)], notes
+
+
+def _documents(data: Retrieval, grades: Mapping[str, int], *, relevant: bool) -> list[str]:
+    """Return the texts of the documents that are relevant, or those that are not."""
+    return [
+        data.documents[document]
+        for document, grade in grades.items()
+        if (grade > 0) == relevant and document in data.documents
+    ]
 
 
 def _good_pairs(data: ScoredPairs) -> tuple[_Tuples, list[str]]:

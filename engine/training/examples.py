@@ -64,6 +64,7 @@ from theodolite.engine.training.rows import (
     blank,
     count_note,
     good_pairs,
+    in_turn,
     is_inference,
     kind_of,
     no_class,
@@ -225,18 +226,32 @@ def _of_file(path: Path, wanted: ExamplesSpec, folder: Path) -> Examples:
         raise no_running_text(name, "columns")
     table = open_table(path, name, bounded=False)
     # One row of Parquet: others may hold what cannot be read, in columns that are not needed.
-    first = list(islice(table.rows, 1 if dialect.ending == ".parquet" else _FIRST))
-    table = replace(table, rows=chain(first, table.rows))
-    layout = _layout(name, table, [cells for _, cells in first])
+    table, first = _peek(table, 1 if dialect.ending == ".parquet" else _FIRST)
+    layout = _layout(name, table, first)
     if not wanted.single and layout.kind == "sentences":
         others = [column for column in table.columns if column not in layout.columns]
         beside = f" beside {listed(others)}" if others else ""
         raise no_pairs(name, f"one column of sentences, {layout.columns[0]}{beside}")
     if dialect.ending == ".parquet" and not table.repeated:  # the other columns need not be read
-        table = open_table(path, name, bounded=False, choose=lambda _: layout.columns)
+        needed = layout.columns
+        table, first = _peek(open_table(path, name, bounded=False, choose=lambda _: needed), _FIRST)
+        if layout.kind == "pairs":
+            empty = _without_texts(dict(zip(table.columns, zip(*first, strict=True), strict=False)))
+            layout = replace(layout, columns=tuple(c for c in needed if c not in empty))
     return _READERS["sentences" if wanted.single else layout.kind](
         _WholeRows(name, table, layout, wanted.width(layout.columns)), wanted, folder
     )
+
+
+def _peek(table: Table, most: int) -> tuple[Table, list[list[Any]]]:
+    """Return the table with all its rows, and the cells of the first of them."""
+    first = list(islice(table.rows, most))
+    return replace(table, rows=chain(first, table.rows)), [cells for _, cells in first]
+
+
+def _without_texts(cells_of: Mapping[str, Sequence[Any]]) -> list[str]:
+    """Return the columns without a text in several rows; of a single row nothing is concluded."""
+    return [c for c, cells in cells_of.items() if len(cells) > 1 and not any(map(texts_in, cells))]
 
 
 def _lines(lines: Iterator[str], wanted: ExamplesSpec, folder: Path) -> Examples:
@@ -384,7 +399,7 @@ def _named(
     _, with_lists = guess(every, [])
     if "positive" in with_lists:
         found.setdefault("positive", with_lists["positive"])
-    empty = [c for c, cells in cells_of.items() if len(cells) > 1 and not any(map(texts_in, cells))]
+    empty = _without_texts(cells_of)
     against = [column for column in negatives(every) if column not in empty]
     label = found.get("label")
     if {"anchor", "positive"} <= found.keys():
@@ -437,7 +452,7 @@ class _WholeRows:
                 else:
                     self._blank += 1
 
-    def _single(self, cells: list[Any]) -> list[list[Any]]:
+    def _single(self, cells: list[Any]) -> Sequence[Sequence[Any]]:
         """Rows of single texts of a row, of which the positive and the negatives may be several."""
         if self.layout.kind != "pairs" or not (
             len(cells) > len(TRIPLET) or any(isinstance(cell, list) for cell in cells[1:])
@@ -449,7 +464,7 @@ class _WholeRows:
             sides.append([text for cell in against for text in texts_in(cell)] or [""])
         count = max(map(len, sides[: self._width]))
         self._further += count - 1
-        return [[side[i % len(side)] for side in sides] for i in range(count)]
+        return in_turn(sides)[:count]
 
     def made(
         self,

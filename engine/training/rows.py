@@ -259,6 +259,12 @@ def is_inference(labels: Iterable[str]) -> bool:
     return None not in classes and {"e", "c"} <= classes
 
 
+def in_turn(sides: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
+    """Return rows of a text of each side, as many as the longest has; the others repeat theirs."""
+    count = max(map(len, sides))
+    return [tuple(side[i % len(side)] for side in sides) for i in range(count)]
+
+
 class Premises:
     """Rows grouped by premise; keeps a digest for each premise, a number for each row."""
 

@@ -15,7 +15,9 @@ from tests.errors import refused
 from tests.fakes.folder import files as write_files
 from tests.fakes.tables import parquet
 from theodolite.engine.datasets.catalog import Catalog, Upload
+from theodolite.engine.datasets.conversion import convert
 from theodolite.engine.datasets.parquet import ParquetFile
+from theodolite.engine.datasets.tables import preview
 from theodolite.engine.training.examples import Examples, examples_of, open_examples
 from theodolite.engine.training.spec import TrainSpec
 
@@ -487,12 +489,33 @@ def test_lists_of_positives_and_hard_negatives(tmp_path: Path, ending: str) -> N
     numbered = {"anchor": ["a", "c"], "positive": ["b", "d"]}
     numbered |= {"negative_1": ["f", "h"], "negative_2": ["g", None]}
     assert list(of(numbered)) == [*triplets[:2], ("c", "d", "h")]
+    assert list(of(several | {"neg": [[""], []]})) == pairs
     passages = [[{"docid": "1", "text": "b"}], [{"docid": "2", "text": "d"}]]
     if ending == "jsonl":
-        assert list(of(several | {"neg": [[""], []]})) == pairs
         assert list(of({"query": ["a", "c"], "positive_passages": passages})) == pairs[:2]
     with refused("missing", "pos"):
         of({"pos": several["pos"]})
+
+
+def test_an_upload_of_lists_trains_as_its_file_does(tmp_path: Path) -> None:
+    """Documents judged 0 are hard negatives, if most queries have some."""
+    pairs = [("a", "b"), ("c", "d"), ("c", "e"), ("i", "j")]
+
+    def both(against: list[list[str]], **settings) -> list[Examples]:
+        rows = zip("aci", [["b"], ["d", "e"], ["j"]], against, strict=True)
+        file = written(tmp_path / "given", "lists.jsonl", jsonl(("query", "pos", "neg"), rows))
+        found = convert(file, tmp_path).path
+        mapping = preview(found, found.name).mapping.to_dict()
+        catalog = Catalog(uploads=Uploads(mine=Upload(found, found.name, mapping)))
+        upload = open_examples("upload:mine", "sup", catalog, folder=tmp_path, **settings)
+        return [upload, opened(file, "sup", **settings)]
+
+    upload, file = both([["f", "g"], ["h"], []])
+    assert list(upload) == list(file) and len(upload) == 4
+    assert "1 query without a document judged 0 was left out." in upload.notes
+    for examples in both([["f"], ["h"], ["k"]], hard_negatives=False):
+        assert list(examples) == pairs
+    assert list(both([["f", "g"], [], []])[0]) == pairs
 
 
 _SAID = [("Ein Satz.", "Noch einer."), ("Fünf.", "Sechs.")]
