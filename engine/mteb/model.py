@@ -24,7 +24,7 @@ from theodolite.engine.encoders import Encoder, VectorCache, is_encoder, load
 from theodolite.engine.encoders.prompts import PromptTask
 from theodolite.engine.encoders.sides import bind_task, query_side, similarity_of
 from theodolite.engine.errors import UserError
-from theodolite.engine.mteb.package import lazy_import
+from theodolite.engine.mteb.package import check_installed, lazy_import
 from theodolite.engine.mteb.results import model_name
 from theodolite.engine.progress import Progress
 from theodolite.engine.search.ranked import comparable, compare, first_of_each
@@ -40,7 +40,7 @@ def mteb(encoder: str | Encoder, cache: VectorCache | None = None) -> Model:
         encoder: a spec, or a loaded encoder.
         cache: as for `engine.load`; used with a spec.
     """
-    lazy_import("evaluate")
+    check_installed()
     if not is_encoder(encoder):
         encoder = load(encoder, cache=cache)  # type: ignore[arg-type]
     return Model(encoder)

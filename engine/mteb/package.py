@@ -1,6 +1,9 @@
 """Imports of the package `mteb`, and the errors when it is missing or of an unknown version."""
 
+from collections.abc import Collection
 from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -12,8 +15,8 @@ TESTED = "2.26.24"
 INSTALL = "Install it: pip install 'theodolite[mteb]'."
 
 
-def package() -> ModuleType:
-    """Import mteb, which takes seconds."""
+def check_installed() -> None:
+    """Check that mteb is installed, in a version known here, without importing it."""
     here = version()
     if here is None:
         raise UserError(
@@ -25,11 +28,16 @@ def package() -> ModuleType:
             INSTALL,
             code="unsupported",
         )
+
+
+def package() -> ModuleType:
+    """Import mteb, which takes seconds."""
+    check_installed()
     try:
         return import_module("mteb")
     except ImportError as error:
         raise UserError(
-            f"mteb {here} is installed but cannot be imported: {first_line(error)}.",
+            f"mteb {version()} is installed but cannot be imported: {first_line(error)}.",
             INSTALL,
             code="unsupported",
         ) from error
@@ -47,6 +55,15 @@ def lazy_import(path: str) -> Any:
             f"This release was tested with mteb {TESTED}: pip install mteb=={TESTED}.",
             code="unsupported",
         ) from error
+
+
+def unlisted(models: Collection[str]) -> set[str]:
+    """Return the models whose names are nowhere in the source of mteb's list; imports nothing."""
+    spec = find_spec("mteb")
+    folders = (spec and spec.submodule_search_locations) or []
+    files = [file for folder in folders for file in Path(folder, "models").rglob("*.py")]
+    source = "".join(file.read_text(encoding="utf-8") for file in files)
+    return {model for model in models if files and f'"{model}"' not in source}
 
 
 def caution() -> list[str]:

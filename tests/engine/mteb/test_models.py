@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import sys
 import zipfile
 from collections.abc import Callable
 from functools import partial
@@ -31,6 +32,7 @@ from tests.fakes.mteb_tasks import (
     similarity_task,
     task_class,
 )
+from theodolite.app.pages.board import training_data
 from theodolite.engine.encoders import PromptTask, bind_task, describe, load, query_side
 from theodolite.engine.encoders.facts import LATER
 from theodolite.engine.errors import Code
@@ -45,12 +47,28 @@ def test_what_a_model_was_trained_on(monkeypatch: pytest.MonkeyPatch) -> None:
     assert list(found) == sorted(found)
     # NQHardNegatives is what mteb counts as the same data.
     assert {"NQ", "MSMARCO", "NQHardNegatives"} <= set(found)
-    assert models.trained_on("sentence-transformers/all-MiniLM-L6-v2")
+    if package.version() == TESTED:
+        assert models.trained_on(training_data.MINILM) == training_data._OF_MINILM
     assert models.trained_on("mteb/baseline-random-encoder") == ()
     assert models.trained_on("nobody/has-this") is None
     # Without mteb nothing is known, and nobody who only looks is told to install it.
     monkeypatch.setattr(models, "version", lambda: None)
     assert models.trained_on("intfloat/multilingual-e5-small") is None
+
+
+def test_models_that_mteb_does_not_name_are_known_from_its_source() -> None:
+    """Every name of its list is there as it is written, so that nothing is missed."""
+    assert not package.unlisted(MODEL_REGISTRY)
+    assert package.unlisted(["nobody/has-this", training_data.MINILM]) == {"nobody/has-this"}
+
+
+def test_arguments_are_checked_before_mteb_is_imported(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its import takes seconds."""
+    monkeypatch.setitem(sys.modules, "mteb", None)
+    with refused("unsupported", "mteb"):
+        th.mteb("random:8")
+    with refused("unknown", "nonsense"):
+        th.mteb("nonsense")
 
 
 @pytest.fixture(scope="module")

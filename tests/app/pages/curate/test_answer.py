@@ -18,8 +18,10 @@ from theodolite.app.pages.data import service as data
 from theodolite.app.surfaces import document
 from theodolite.app.workspace import Workspace
 from theodolite.engine.datasets.tables import Mapping
+from theodolite.engine.mteb.package import TESTED
 from theodolite.engine.protocols.package import version
 
+E5 = "hf:intfloat/e5-small"
 LINES = ["A cat.", "a cat", "A dog.", "A dog.", "=1+1", "A boat at sea.", "<b>A bird</b>"]
 
 
@@ -202,20 +204,21 @@ def mteb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "pathlib.Path(__file__).with_name('begun').open('a').write('x')\n"
         "class Listed:\n"
         "    def get_training_datasets(self): return {'MSMARCO', 'NQ'}\n"
-        "get_model_meta = {'sentence-transformers/all-MiniLM-L6-v2': Listed()}.__getitem__\n"
+        f"get_model_meta = {{'{E5.removeprefix('hf:')}': Listed()}}.__getitem__\n"
     )
     return file
 
 
 def test_mteb_is_asked_once(workspace: Workspace, mteb: Path) -> None:
-    """What it knows is kept by its version; of what has no name there nothing is asked."""
-    nothing = {"minilm": None, "random:8": None}
+    """What it knows is kept by its version; of what it does not name nothing is asked."""
+    nothing = {E5: None, "random:8": None}
     assert training_data.known(workspace, {}, [*nothing]) == nothing
-    assert training_data.look_up(workspace, ["minilm", "random:8", "not a spec?"])
-    assert not training_data.look_up(workspace, ["minilm"])
-    facts = {"minilm": {"trained_on": ["snli", "MSMARCO"]}}
-    names = training_data.known(workspace, facts, ["minilm"])["minilm"]
-    assert names == {
+    assert not training_data.look_up(workspace, ["hf:nobody/has-this", "random:8", "not a spec?"])
+    assert not mteb.with_name("begun").exists()
+    assert training_data.look_up(workspace, [E5])
+    assert not training_data.look_up(workspace, [E5])
+    facts = {E5: {"trained_on": ["snli", "MSMARCO"]}}
+    assert training_data.known(workspace, facts, [E5])[E5] == {
         "snli": training_data.FILES,
         "NQ": training_data.MTEB,
         "MSMARCO": training_data.FILES,
@@ -224,5 +227,17 @@ def test_mteb_is_asked_once(workspace: Workspace, mteb: Path) -> None:
     with mteb.open("a") as file:
         file.write("raise SystemExit(1)\n")
     for _ in range(2):
-        assert not training_data.look_up(workspace, ["hf:owner/broken"])
+        assert not training_data.look_up(workspace, ["hf:intfloat/e5-base"])
     assert mteb.with_name("begun").read_text() == "xx"
+
+
+def test_what_the_encoder_that_ships_was_trained_on_is_known(
+    workspace: Workspace, mteb: Path
+) -> None:
+    """Nobody waits for it."""
+    if version() != TESTED:
+        pytest.skip("another version of mteb is installed")
+    assert not training_data.look_up(workspace, ["minilm"])
+    names = training_data.known(workspace, {}, ["minilm"])["minilm"]
+    assert names is not None and names["NQ"] == training_data.MTEB
+    assert not mteb.with_name("begun").exists()
