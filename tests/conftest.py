@@ -5,7 +5,6 @@ import os
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from filelock import FileLock
@@ -55,7 +54,7 @@ def pytest_make_collect_report() -> Iterator[None]:
     return never_skipped((yield))
 
 
-def never_skipped(report: Any) -> Any:
+def never_skipped(report):
     """In CI, where all is there, what was skipped has failed."""
     if report.skipped and os.environ.get("CI") == "true":
         report.outcome, report.longrepr = "failed", f"{report.longrepr[2]}; CI must have it"

@@ -9,7 +9,6 @@ Whoever reads the report mends the test. More than `ALLOWED` in one run are fail
 
 import contextlib
 from collections.abc import Generator
-from typing import Any
 
 import pytest
 from _pytest.runner import runtestprotocol
@@ -46,7 +45,7 @@ class Flaky:
         self.file = config.rootpath / REPORT
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_logreport(self, report: Any) -> Generator[None, None, None]:
+    def pytest_runtest_logreport(self, report) -> Generator[None, None, None]:
         """Note a flaky test; from one too many on it has failed."""
         if hasattr(report, "flaky"):
             self.found[report.nodeid] = report.flaky
@@ -59,7 +58,7 @@ class Flaky:
         self.file.parent.mkdir(parents=True, exist_ok=True)
         self.file.write_text("".join(f"{n}\n{e}\n\n" for n, e in self.found.items()), "utf-8")
 
-    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+    def pytest_terminal_summary(self, terminalreporter) -> None:
         """Say which."""
         if self.found:
             terminalreporter.section(f"{len(self.found)} flaky, {ALLOWED} allowed: {REPORT}")

@@ -56,12 +56,11 @@ def steps() -> dict[str, Callable[[], bool]]:
     """What is to be done, by what it is called."""
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     found: dict[str, Callable[[], bool]] = {
-        f"extra {name}": lambda name=name: install(name)  # type: ignore[misc]
-        for name in extras["optional-dependencies"]
+        f"extra {name}": lambda name=name: install(name) for name in extras["optional-dependencies"]
     }
     for file in git("ls-files", "tests/*.py").splitlines():
         if "mark.long" in (ROOT / file).read_text():
-            found[file] = lambda file=file: run(file)  # type: ignore[misc]
+            found[file] = lambda file=file: run(file)
     return found
 
 

@@ -72,7 +72,7 @@ def changed(given: ast.expr) -> Iterator[str]:
         twin = copy.deepcopy(given)
         other = list(ast.walk(twin))[place]
         if isinstance(node, ast.Compare) and type(node.ops[0]) in SWAPPED:
-            other.ops[0] = SWAPPED[type(node.ops[0])]()  # type: ignore[attr-defined]
+            other.ops[0] = SWAPPED[type(node.ops[0])]()
         elif isinstance(node, ast.BinOp | ast.BoolOp) and type(node.op) in SWAPPED:
             if isinstance(node, ast.BinOp) and any(
                 isinstance(side, ast.JoinedStr)
@@ -80,13 +80,13 @@ def changed(given: ast.expr) -> Iterator[str]:
                 for side in (node.left, node.right)
             ):
                 continue
-            other.op = SWAPPED[type(node.op)]()  # type: ignore[attr-defined]
+            other.op = SWAPPED[type(node.op)]()
         elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-            other.op, other.operand = ast.Not(), ast.UnaryOp(ast.Not(), other.operand)  # type: ignore[attr-defined]
+            other.op, other.operand = ast.Not(), ast.UnaryOp(ast.Not(), other.operand)
         elif isinstance(node, ast.Constant) and isinstance(node.value, bool):
-            other.value = not node.value  # type: ignore[attr-defined]
+            other.value = not node.value
         elif isinstance(node, ast.Constant) and isinstance(node.value, int | float):
-            other.value = node.value + 1  # type: ignore[attr-defined]
+            other.value = node.value + 1
         else:
             continue
         yield ast.unparse(twin)

@@ -12,9 +12,7 @@ To make the list from scratch, empty it first.
 
 import os
 from collections import Counter
-from collections.abc import Generator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -42,13 +40,13 @@ class Measurement:
         self.collected: set[str] = set()
 
     @pytest.hookimpl(trylast=True)
-    def pytest_itemcollected(self, item: Any) -> None:
+    def pytest_itemcollected(self, item) -> None:
         """Remember every test, run or not."""
         if not item.get_closest_marker("long"):
             self.collected.add(function(item.nodeid))
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_protocol(self, item: Any) -> Generator[None, Any, Any]:
+    def pytest_runtest_protocol(self, item):
         """Measure a test with what is set up and torn down for it."""
         before = _cpu()
         result = yield

@@ -6,7 +6,6 @@ import sys
 from html import unescape
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import pytest
 from typer.main import get_command
@@ -18,7 +17,7 @@ from theodolite.app.workspace import Workspace
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
-COMMAND: Any = get_command(app)
+COMMAND = get_command(app)
 CHEAP = (
     "data list",
     "data show",

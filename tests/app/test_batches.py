@@ -4,7 +4,6 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
 
 import pytest
 
@@ -44,7 +43,7 @@ class Line:
         key: str = "one",
         most: int = 16,
         then: Callable[[int], None] | None = None,
-    ) -> Future[list[Any]]:
+    ) -> Future[list]:
         """Ask, and return once the request stands in the line."""
         standing = threading.Event()
 

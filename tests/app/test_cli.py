@@ -339,7 +339,7 @@ def done(*arguments: str, **named: object) -> subprocess.CompletedProcess[str]:
     named = {"stdout": subprocess.PIPE} | named
     return subprocess.run(
         [sys.executable, *arguments], stderr=subprocess.PIPE, text=True, check=False, **named
-    )  # type: ignore[call-overload, no-any-return]
+    )
 
 
 def test_an_interrupt_of_the_imports_is_one_line(home: Path) -> None:

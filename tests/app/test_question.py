@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import pytest
 
@@ -93,10 +93,10 @@ class Asked(Spec):
 
 def test_values_come_in_their_types_whoever_gives_them() -> None:
     """A control's None is the default, a number may be text, one text may stand for several."""
-    asked = Asked("x", "one", "3", "0.5", None, 1)  # type: ignore[arg-type]
+    asked = Asked("x", "one", "3", "0.5", None, 1)
     assert asked == Asked("x", ("one",), 3, 0.5, "a", True)
-    assert hash(asked) == hash(Asked("x", ["one", "one"], 3.0, 0.5, "a", True))  # type: ignore[arg-type]
-    assert Asked("x", share="").share is None  # type: ignore[arg-type]
+    assert hash(asked) == hash(Asked("x", ["one", "one"], 3.0, 0.5, "a", True))
+    assert Asked("x", share="").share is None
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_values_come_in_their_types_whoever_gives_them() -> None:
     ],
 )
 def test_what_a_value_may_not_be_is_said_by_its_label(
-    given: dict[str, Any], code: str, named: tuple[str, ...]
+    given: dict, code: str, named: tuple[str, ...]
 ) -> None:
     with refused(code, *named):
         Asked(**({"name": "x"} | given))

@@ -1,7 +1,6 @@
 """Which of several results of an encoder on a task counts, by hand."""
 
 from itertools import count
-from typing import Any
 
 import pytest
 
@@ -12,7 +11,7 @@ A, B, C = "random:16", "random:32", "random:64"
 _ids = count(1)
 
 
-def row(encoder: str, protocol: str, seed: int = 1111, task: str = "MR", **more: Any) -> Row:
+def row(encoder: str, protocol: str, seed: int = 1111, task: str = "MR", **more) -> Row:
     """A result; each is newer than the one before."""
     fields = {"score": 50.0, "error": None, "data_hash": "d1", "id": next(_ids)}
     return {"encoder": encoder, "task": task, "protocol": protocol, "seed": seed} | fields | more

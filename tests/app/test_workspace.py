@@ -247,12 +247,12 @@ def test_what_is_allowed_holds_until_the_encoder_is_removed(workspace: Workspace
     service.add(workspace, f"{spec} | normalise")
     assert service.would_send_to(workspace, AWAY) == []
     assert service.would_send_to(workspace, "api:https://api.invalid/v2#m") == ["api.invalid"]
-    assert workspace.load(spec).source.endpoint.may_send  # type: ignore[attr-defined]
+    assert workspace.load(spec).source.endpoint.may_send
     service.remove(workspace, f"{spec} | normalise")
     assert endpoints.allowed_urls(workspace.store) == ["https://api.invalid/v1"]
     service.remove(workspace, spec)
     assert endpoints.allowed_urls(workspace.store) == []
-    assert not workspace.load(spec).source.endpoint.may_send  # type: ignore[attr-defined]
+    assert not workspace.load(spec).source.endpoint.may_send
 
 
 def test_visitors_send_nothing(workspace: Workspace, server: FakeOpenAI) -> None:

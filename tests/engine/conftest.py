@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +17,7 @@ from theodolite.engine.endpoints import KEY
 
 
 @pytest.fixture(scope="session")
-def reference(golden: Path) -> dict[str, Any]:
+def reference(golden: Path) -> dict:
     """What SimCSE's fork of SentEval, and the original, give for the encoder `wordllama`."""
     return json.loads((golden / "senteval_wordllama256.json").read_text("utf-8"))
 

@@ -9,7 +9,6 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 from unittest.mock import Mock
 
 import numpy as np
@@ -26,7 +25,6 @@ from theodolite.engine import evaluate, memory
 from theodolite.engine.datasets import Catalog, Upload
 from theodolite.engine.encoders.base import Encoder
 from theodolite.engine.encoders.functions import Batcher, FunctionEncoder, dotdict
-from theodolite.engine.errors import Code
 from theodolite.engine.progress import Progress
 from theodolite.engine.results import Result
 from theodolite.engine.search import ranked
@@ -87,7 +85,7 @@ def test_a_result_says_all_it_depends_on(year: Path) -> None:
     ],
 )
 def test_names_and_seeds_are_checked_before_anything_runs(
-    tasks: str, options: dict[str, Any], code: Code, named: object
+    tasks: str, options: dict, code: str, named: object
 ) -> None:
     with refused(code, named):
         evaluate(HashEncoder(), tasks, **options)
@@ -118,7 +116,7 @@ def test_a_failing_task_prints_nothing() -> None:
 def test_a_full_disk_is_told_in_the_caches_own_words(year: Path) -> None:
     """A durable cache is not of the engine, yet what it says to people reaches them."""
     full = HashEncoder()
-    full.encode = Mock(side_effect=StoreError("No space is left.", "Free some space."))  # type: ignore[method-assign]
+    full.encode = Mock(side_effect=StoreError("No space is left.", "Free some space."))
     result = one(full, "STS13", year)
     assert (result.error, result.hint) == ("No space is left.", "Free some space.")
 
@@ -132,7 +130,7 @@ def test_progress_counts_sentences_and_can_stop(
     monkeypatch.setattr(MODULE.time, "perf_counter", lambda: clock[0])
 
     def pause(*at: int) -> None:
-        seen.append(at)  # type: ignore[arg-type]
+        seen.append(at)
         clock[0] += 100.0
 
     (result,) = evaluate(HashEncoder(), "STS13", data=year, progress=pause)

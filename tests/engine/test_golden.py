@@ -9,7 +9,6 @@ its own order of draws where there are folds: within three times the spread over
 """
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -58,7 +57,7 @@ def rounded_spearman(result: Result, part: int | None) -> float:
 
 
 @pytest.mark.parametrize("task", [*YEARS, *SPLIT])
-def test_correlations(task: str, results: dict[str, Result], reference: dict[str, Any]) -> None:
+def test_correlations(task: str, results: dict[str, Result], reference: dict) -> None:
     """Every part and all together: both correlations, at the README's tolerances.
 
     With cosines rounded to 7 decimals the noise is gone: 1e-9, ties included.
@@ -88,7 +87,7 @@ def test_correlations(task: str, results: dict[str, Result], reference: dict[str
 @pytest.mark.parametrize("year", YEARS)
 @pytest.mark.parametrize("aggregation", ["mean", "wmean"])
 def test_means_of_years(
-    year: str, aggregation: str, results: dict[str, Result], reference: dict[str, Any]
+    year: str, aggregation: str, results: dict[str, Result], reference: dict
 ) -> None:
     """As close as the noisiest of the subsets."""
     noise = max((allowed for (of, _), allowed in NOISY.items() if of == year), default=5e-6)
@@ -114,7 +113,7 @@ GOLDEN_NAMES = {
 NAMES = {"devacc", "acc", "f1"}
 
 
-def record(reference: dict[str, Any], protocol: str, task: str, seed: int = 1111) -> dict[str, Any]:
+def record(reference: dict, protocol: str, task: str, seed: int = 1111) -> dict:
     """What the original gives."""
     name = GOLDEN_NAMES.get(protocol, protocol)
     known = reference["transfer"][name].get(task) or reference["probing_derived"][name][task]
@@ -134,7 +133,7 @@ def run(encoder: Encoder, real: Catalog, protocol: str, task: str) -> Result:
     return result
 
 
-def assert_equal(found: Result | Measurement, golden: dict[str, Any]) -> None:
+def assert_equal(found: Result | Measurement, golden: dict) -> None:
     """Dev and test to one sample, F1 to its weight, folds to one sample of a fold."""
     scores = as_named(found)
     assert scores["devacc"] == pytest.approx(golden["devacc"], abs=100 / golden["ndev"] + 0.006)
@@ -148,7 +147,7 @@ def assert_equal(found: Result | Measurement, golden: dict[str, Any]) -> None:
             assert found.details[ours] == expected
 
 
-def cases(short: dict[str, Any], long: dict[str, Any]) -> list[Any]:
+def cases(short: dict, long: dict) -> list:
     """(what is fixed, task) for each task of each; the latter only in `make long`."""
     return [
         *((key, task) for key, tasks in short.items() for task in tasks),
@@ -182,7 +181,7 @@ COUNTED += ("SICKEntailment", "SST5", "MRPC", "TREC")
     ),
 )
 def test_equal_to_the_original(
-    protocol: str, task: str, encoder: Encoder, real: Catalog, reference: dict[str, Any]
+    protocol: str, task: str, encoder: Encoder, real: Catalog, reference: dict
 ) -> None:
     """By the plain loop, and by the fast solver where a task has its own splits.
 
@@ -232,7 +231,7 @@ def test_near_the_original(
     within: dict[str, float],
     encoder: Encoder,
     real: Catalog,
-    reference: dict[str, Any],
+    reference: dict,
 ) -> None:
     """Within what is said, else three times the spread over seeds."""
     scores, golden = (
@@ -253,7 +252,7 @@ def test_near_the_original(
     ),
 )
 def test_one_hidden_layer(
-    solver: Any, task: str, encoder: Encoder, real: Catalog, reference: dict[str, Any]
+    solver, task: str, encoder: Encoder, real: Catalog, reference: dict
 ) -> None:
     """Fifty sigmoid units, by either solver, in the same order of draws."""
     data = real.load(task)
@@ -262,7 +261,7 @@ def test_one_hidden_layer(
     assert_equal(found, record(reference, "mlp50", task))
 
 
-def assert_learned(found: dict[str, float], golden: dict[str, Any], prefix: str = "") -> None:
+def assert_learned(found: dict[str, float], golden: dict, prefix: str = "") -> None:
     """Correlations to a fifth of a point, and the squared error."""
     assert {name: found[prefix + name] for name in ("pearson", "spearman", "mse")} == {
         "pearson": pytest.approx(100 * golden["pearson"], abs=0.2),
@@ -276,9 +275,7 @@ def assert_learned(found: dict[str, float], golden: dict[str, Any], prefix: str 
     "task",
     ["STSBenchmark", "SICKRelatedness", "STSBenchmark-finetune", "SICKRelatedness-finetune"],
 )
-def test_learned_relatedness(
-    task: str, encoder: Encoder, real: Catalog, reference: dict[str, Any]
-) -> None:
+def test_learned_relatedness(task: str, encoder: Encoder, real: Catalog, reference: dict) -> None:
     """The trained regressor: Pearson, Spearman and squared error of the test pairs."""
     result = run(encoder, real, "senteval", task)
     variant = "simcse_fork" if task.endswith("-finetune") else "original"
@@ -288,9 +285,7 @@ def test_learned_relatedness(
 
 
 @pytest.mark.long
-def test_similarities_side_by_side(
-    encoder: Encoder, real: Catalog, reference: dict[str, Any]
-) -> None:
+def test_similarities_side_by_side(encoder: Encoder, real: Catalog, reference: dict) -> None:
     """STS-B, test: cosine and z-normalised cosine to 1e-6, the learned one as above."""
     result = run(encoder, real, "pitfalls", "STSBenchmark")
     found = {score.metric: score.score for score in result.scores}
@@ -316,7 +311,7 @@ def test_similarities_side_by_side(
     ],
 )
 def test_a_fair_comparison_is_near_the_original(
-    protocol: str, task: str, encoder: Encoder, real: Catalog, reference: dict[str, Any]
+    protocol: str, task: str, encoder: Encoder, real: Catalog, reference: dict
 ) -> None:
     """Plain features by other folds: within the spread of seeds and 1.5 points for the folds."""
     result = run(encoder, real, protocol, task)

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -141,7 +140,7 @@ def test_an_update_does_not_wait_for_the_gpu(tmp_path: Path, objective: str) -> 
     assert run.meter.read() is not None
 
 
-def decoder_spec(folder: Path, architecture: Any) -> DecoderSpec:
+def decoder_spec(folder: Path, architecture) -> DecoderSpec:
     """A decoder for vectors of random words, which need no model."""
     return replace(decoders.random_spec(folder), architecture=architecture, device="cuda")
 

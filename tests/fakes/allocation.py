@@ -1,7 +1,5 @@
 """A memory in which only so much has room: torch's own allocator fails beyond it."""
 
-from typing import Any
-
 import torch
 from torch import nn
 
@@ -27,7 +25,7 @@ class Allocation:
         """Calls that had no room."""
         return sum(tokens > self.most for tokens in self.tokens)
 
-    def _allocate(self, module: nn.Module, given: tuple[Any, ...], named: dict[str, Any]) -> None:
+    def _allocate(self, module: nn.Module, given: tuple, named: dict) -> None:
         features = given[0] if given else named
         ids = features if isinstance(features, torch.Tensor) else features["input_ids"]
         self.tokens.append(ids.numel())

@@ -1,11 +1,9 @@
 """What encoders cost, as the job that measures it leaves it in the store."""
 
-from typing import Any
-
 from theodolite.app.pages.board import cost
 from theodolite.app.workspace import Workspace
 
-FOUND: dict[str, Any] = {
+FOUND = {
     "encoder": "random:32",
     "dim": 32,
     "load_seconds": [2.0, 0.5, 0.4],

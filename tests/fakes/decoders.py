@@ -94,7 +94,7 @@ def small_spec(out: Path, **changes: object) -> DecoderSpec:
         "held_out": 40,
         "device": "cpu",
     }
-    return DecoderSpec(**usual | changes)  # type: ignore[arg-type]
+    return DecoderSpec(**usual | changes)
 
 
 def random_spec(folder: Path) -> DecoderSpec:

@@ -1,7 +1,6 @@
 """Tasks of mteb's own classes on data in memory, and what mteb scores on them: our oracle."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import mteb
 import numpy as np
@@ -28,13 +27,13 @@ def task_class(
     base: type,
     type_: str,
     main: str,
-    data: Callable[[], Any],
-    languages: Any = ENGLISH,
-    **more: Any,
-) -> Any:
+    data: Callable,
+    languages=ENGLISH,
+    **more,
+):
     """A subclass of one of mteb's, whose data are made on demand."""
 
-    def load_data(self: Any, num_proc: int | None = None, **_: Any) -> None:
+    def load_data(self, num_proc: int | None = None, **_) -> None:
         self.dataset, self.data_loaded = data(), True
 
     metadata = TaskMetadata(
@@ -50,28 +49,26 @@ def task_class(
     return type("FewOfThem", (base,), {"metadata": metadata, "load_data": load_data, **more})
 
 
-def loaded(kind: Any) -> Any:
+def loaded(kind):
     """A task of a class, with its rows."""
     task = kind()
     task.load_data()
     return task
 
 
-def split(table: dict[str, list[Any]], name: str = "test") -> Any:
+def split(table: dict[str, list], name: str = "test"):
     """A table as the one split of a data set."""
     return DatasetDict({name: Dataset.from_dict(table)})
 
 
-def similarity_task() -> Any:
+def similarity_task():
     """Scored pairs."""
     left, right, gold = map(list, zip(*PAIRS, strict=True))
     table = {"sentence1": left, "sentence2": right, "score": gold}
     return loaded(task_class(AbsTaskSTS, "STS", "cosine_spearman", lambda: split(table)))
 
 
-def retrieval_data(
-    documents: dict[str, str], queries: dict[str, str], judged: Any, top: Any = None, **more: Any
-) -> Any:
+def retrieval_data(documents: dict[str, str], queries: dict[str, str], judged, top=None, **more):
     """Queries and documents by id, as mteb holds them; `more` are columns of the queries."""
     return {
         "default": {
@@ -97,11 +94,11 @@ class Plain:
         self.mteb_model_meta = ModelMeta.create_empty({"name": "a/plain", "revision": "1"})
         self.similarity, self.similarity_pairwise = cos_sim, pairwise_cos_sim
 
-    def encode(self, inputs: Any, **options: Any) -> np.ndarray:
+    def encode(self, inputs, **options) -> np.ndarray:
         return np.concatenate([self._encoder.encode(batch["text"]) for batch in inputs])
 
 
-def by_mteb(model: Any, task: Any, cache: Any = None) -> Any:
+def by_mteb(model, task, cache=None):
     """The result of mteb's own run."""
     (found,) = mteb.evaluate(model, task, cache=cache, show_progress_bar=False).task_results
     return found
@@ -111,17 +108,17 @@ class Given(Plain):
     """A model whose vectors are known."""
 
     def __init__(self, sentences: Sequence[str], vectors: np.ndarray) -> None:
-        super().__init__(self)  # type: ignore[arg-type]
+        super().__init__(self)
         self.known = dict(zip(sentences, vectors, strict=True))
 
-    def encode(self, inputs: Any, **options: Any) -> np.ndarray:
+    def encode(self, inputs, **options) -> np.ndarray:
         """Look up every text."""
         return np.stack([self.known[text] for batch in inputs for text in batch["text"]])
 
 
 def scores(
-    kind: type[AbsTask], type_: str, main: str, dataset: Any, model: Given, **attributes: Any
-) -> Mapping[str, Any]:
+    kind: type[AbsTask], type_: str, main: str, dataset, model: Given, **attributes
+) -> Mapping:
     """Run a task of mteb's and return what it scores on `test`.
 
     Args:
@@ -136,7 +133,7 @@ def scores(
     return task.evaluate(model, "test", encode_kwargs={"batch_size": 64})["default"]
 
 
-def retrieval_of(data: Retrieval) -> Any:
+def retrieval_of(data: Retrieval):
     """One of our data sets, as mteb holds it."""
     judged = {key: dict(of) for key, of in data.judgements["test"].items()}
     top = data.candidates and {key: list(of) for key, of in data.candidates.items()}

@@ -12,7 +12,6 @@ advance: `server.next += [...]` of callables that answer one request each in pla
 import json
 import threading
 from collections.abc import Callable
-from typing import Any
 
 from tests.fakes.server import FakeServer, Handler
 
@@ -40,7 +39,7 @@ class FakeOpenAI(FakeServer):
         self.next: list[Answering] = []
         self.most = 2048
         self.judge: Callable[[str, str], str] = lambda query, document: grade(0)
-        self.requests: list[tuple[dict[str, str], dict[str, Any]]] = []
+        self.requests = []
         super().__init__(Request)
         self.url += "/v1"
 
@@ -59,7 +58,7 @@ class FakeOpenAI(FakeServer):
 class Request(Handler[FakeOpenAI]):
     """One request."""
 
-    body: dict[str, Any]
+    body: dict
 
     def do_POST(self) -> None:
         """Answer as was said in advance, else with vectors."""
@@ -77,7 +76,7 @@ class Request(Handler[FakeOpenAI]):
         else:
             self.send_json(self.usual(), 200)
 
-    def usual(self) -> dict[str, Any]:
+    def usual(self) -> dict:
         """The right answer, its vectors in another order than the texts."""
         if "messages" in self.body:
             asked_for = question(self.body["messages"])
@@ -104,12 +103,12 @@ def grade(number: int) -> str:
     return json.dumps({"grade": number})
 
 
-def chat(content: Any) -> dict[str, Any]:
+def chat(content) -> dict:
     """The answer of a chat."""
     return {"object": "chat.completion", "choices": [{"message": {"content": content}}]}
 
 
-def talking(content: Any) -> Answering:
+def talking(content) -> Answering:
     """Say this in a chat."""
     return lambda request: request.send_json(chat(content), 200)
 
@@ -119,7 +118,7 @@ def status(code: int, message: str = "", **headers: str) -> Answering:
     return lambda request: request.send_json({"error": {"message": message}}, code, **headers)
 
 
-def saying(change: Callable[[dict[str, Any]], Any]) -> Answering:
+def saying(change: Callable) -> Answering:
     """Answer with the usual, changed in place or replaced by what the function returns."""
 
     def answer(request: Request) -> None:

@@ -1,13 +1,11 @@
 """What a hostile pickle holds."""
 
-from typing import Any
-
 
 class Calls:
     """Pickles as a call of any function."""
 
-    def __init__(self, function: Any, *arguments: Any) -> None:
+    def __init__(self, function, *arguments) -> None:
         self.call = (function, arguments)
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self):
         return self.call

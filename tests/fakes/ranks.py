@@ -50,7 +50,7 @@ CASES: dict[str, tuple[str, dict[str, object], int | None, int]] = {
 def case(name: str, ranks: Ranks) -> tuple[TrainingModel, torch.Tensor]:
     """The model with the gradients of all ranks, and the loss, of one case."""
     kind, changes, size, n = CASES[name]
-    spec = TrainSpec(kind, BASE, "t", "out", dropout=0.0, **changes)  # type: ignore[arg-type]
+    spec = TrainSpec(kind, BASE, "t", "out", dropout=0.0, **changes)
     model, objective = tiny_model(spec), objective_of(spec)
     own = [EXAMPLES[row] for row in ranks.shard(np.arange(n))]
     columns = objective.columns(own, model, default_rng(0))

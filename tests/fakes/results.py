@@ -3,7 +3,6 @@
 import zlib
 from collections.abc import Sequence
 from itertools import product
-from typing import Any
 
 import numpy as np
 
@@ -26,7 +25,7 @@ def invent(
     znorm: float | None = None,
     right: np.ndarray | None = None,
     clusters: np.ndarray | None = None,
-) -> dict[str, Any]:
+) -> dict:
     """Keep a result whose share of right answers is close to `accuracy`, and return its row.
 
     Hard examples are hard for every encoder, as in life. The same arguments invent the same.
@@ -70,7 +69,7 @@ def invent_all(
     workspace: Workspace,
     accuracies: dict[str, float],
     tasks: Sequence[str] = ("MR",),
-    **how: Any,
+    **how,
 ) -> None:
     """One of each encoder on each task, otherwise alike."""
     for (name, accuracy), task in product(accuracies.items(), tasks):
@@ -78,7 +77,7 @@ def invent_all(
 
 
 def put(
-    store: Store, encoder: str, task: str, score: float, protocol: str = "senteval", **more: Any
+    store: Store, encoder: str, task: str, score: float, protocol: str = "senteval", **more
 ) -> int:
     """Keep one accuracy, and whatever `more` names: seed, dim, data_hash, details, numbers.
 
@@ -95,9 +94,7 @@ def put(
     return store.results.put(vars(result) | {"scores": scores} | more)
 
 
-def put_trained(
-    store: Store, encoder: str, task: str, plain: float, normed: float, **more: Any
-) -> int:
+def put_trained(store: Store, encoder: str, task: str, plain: float, normed: float, **more) -> int:
     """Keep a result of Pitfalls that chose the better of the two."""
     return put(
         store,

@@ -2,7 +2,6 @@
 
 import random
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -53,10 +52,10 @@ def triplets(folder: Path, count: int = 60) -> Path:
     return file
 
 
-def tiny_spec(folder: Path, objective: Any = "unsup", **changes: Any) -> TrainSpec:
+def tiny_spec(folder: Path, objective="unsup", **changes) -> TrainSpec:
     """A run of twelve updates on a CPU, evaluated at every fourth."""
     train = triplets(folder) if objective == "sup" else sentences(folder)
-    settings: dict[str, Any] = {
+    settings = {
         "base": BASE,
         "train": str(train),
         "out": str(folder / "encoder"),

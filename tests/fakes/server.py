@@ -5,7 +5,7 @@ import json
 import socket
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Generic, Self, TypeVar
+from typing import Generic, Self, TypeVar
 
 Fake = TypeVar("Fake", bound="FakeServer")
 
@@ -13,16 +13,16 @@ Fake = TypeVar("Fake", bound="FakeServer")
 class _Server(ThreadingHTTPServer):
     """Knows its connections: a client that keeps one would be answered after the end, too."""
 
-    def __init__(self, *given: Any) -> None:
+    def __init__(self, *given) -> None:
         super().__init__(*given)
-        self._open: set[Any] = set()
+        self._open = set()
 
-    def process_request(self, request: Any, client_address: Any) -> None:
+    def process_request(self, request, client_address) -> None:
         """Answer a connection, in a thread of its own."""
         self._open.add(request)
         super().process_request(request, client_address)
 
-    def shutdown_request(self, request: Any) -> None:
+    def shutdown_request(self, request) -> None:
         """End a connection."""
         self._open.discard(request)
         super().shutdown_request(request)
@@ -41,10 +41,10 @@ class FakeServer:
         url: of its root.
     """
 
-    def __init__(self, handler: "type[Handler[Any]]", host: str = "127.0.0.1") -> None:
+    def __init__(self, handler: "type[Handler]", host: str = "127.0.0.1") -> None:
         self._server = _Server((host, 0), handler)
         self._server.daemon_threads = True
-        self._server.fake = self  # type: ignore[attr-defined]
+        self._server.fake = self
         self.url = f"http://{host}:{self._server.server_port}"
 
     def close(self) -> None:
@@ -69,7 +69,7 @@ class Handler(BaseHTTPRequestHandler, Generic[Fake]):
     @property
     def fake(self) -> Fake:
         """The server."""
-        return self.server.fake  # type: ignore[attr-defined,no-any-return]
+        return self.server.fake
 
     def read(self) -> bytes:
         """The body of the request."""

@@ -2,7 +2,6 @@
 
 import random
 from pathlib import Path
-from typing import Any
 
 from theodolite.engine.training import TrainSpec
 
@@ -19,9 +18,9 @@ def write_sentences(file: Path, n: int = 400) -> Path:
     return file
 
 
-def small(file: Path, out: Path, **changes: Any) -> TrainSpec:
+def small(file: Path, out: Path, **changes) -> TrainSpec:
     """Unsupervised, from fresh weights, looking at the starter set's pairs."""
-    usual: dict[str, Any] = {
+    usual = {
         "objective": "unsup",
         "base": "new:layers=1,hidden=32,heads=2,vocab=80",
         "train": str(file),

@@ -11,7 +11,6 @@ import base64
 import hashlib
 import json
 import re
-from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import yaml
@@ -38,7 +37,7 @@ class FakeSpaces(FakeServer):
 
     def __init__(self) -> None:
         self.spaces: dict[str, dict[str, bytes]] = {}
-        self.created: list[dict[str, Any]] = []
+        self.created = []
         self.paid = True
         self.breaks: str | None = None
         self.requests: list[str] = []
@@ -74,7 +73,7 @@ class _Handler(Handler[FakeSpaces]):
 
     do_HEAD = do_POST = do_PUT = do_GET
 
-    def _create(self, asked: dict[str, Any]) -> None:
+    def _create(self, asked: dict) -> None:
         hub = self.fake
         name = f"{asked['organization']}/{asked['name']}"
         if asked["organization"] != USER:
@@ -121,7 +120,7 @@ class _Handler(Handler[FakeSpaces]):
         else:
             self._file(files, found[3].removeprefix("resolve/main/"))
 
-    def _commit(self, space: str, lines: list[dict[str, Any]]) -> None:
+    def _commit(self, space: str, lines: list[dict]) -> None:
         """All of it or nothing, as the hub has it."""
         hub = self.fake
         after = dict(hub.spaces[space])

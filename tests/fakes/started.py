@@ -6,7 +6,6 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
@@ -69,7 +68,7 @@ def steps_of(dockerfile: str) -> list[str]:
 
 
 @contextmanager
-def serving(workspace: Workspace, **how: Any) -> Iterator[Any]:
+def serving(workspace: Workspace, **how):
     """The app, launched here; `how` is for `ui.launch`.
 
     Its board does not ask mteb about models, which is a process of eight seconds for each store.
@@ -84,7 +83,7 @@ def serving(workspace: Workspace, **how: Any) -> Iterator[Any]:
 
 
 @contextmanager
-def launched(workspace: Workspace, **how: Any) -> Iterator[httpx.Client]:
+def launched(workspace: Workspace, **how) -> Iterator[httpx.Client]:
     """That somebody, and the app launched here."""
     with serving(workspace, **how) as demo:
         with httpx.Client(base_url=f"http://127.0.0.1:{demo.server_port}", timeout=60) as client:

@@ -1,7 +1,6 @@
 """Runs done in the process of a test, as a worker would do them."""
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 from theodolite.app.jobs.job import Job
 from theodolite.app.jobs.kinds import job_of
@@ -24,7 +23,7 @@ class Heard(Reporter):
         self._hear(done / total if total else 0.0)
 
 
-def say(workspace: Workspace, run_id: str, *events: Any, position: int = 0) -> None:
+def say(workspace: Workspace, run_id: str, *events, position: int = 0) -> None:
     """Store events of a training."""
     for event in events:
         data = event.to_dict()
@@ -38,7 +37,7 @@ def do_units(
     return [do(workspace, job, position, Heard(hear)) for position in range(len(job.units()))]
 
 
-def happened(workspace: Workspace, job: Job) -> Iterator[tuple[int, Any]]:
+def happened(workspace: Workspace, job: Job) -> Iterator[tuple]:
     """Do a job in this process, as a terminal does: (unit, what it tells of it)."""
     for _, position, event in perform(workspace, job):
         if event is not None:

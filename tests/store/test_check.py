@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import psutil
@@ -26,7 +25,6 @@ from tests.errors import refused
 from tests.fakes.folder import files
 from tests.store.test_results import result
 from tests.store.test_vectors import keys, rows
-from theodolite.engine.errors import Code
 from theodolite.store import Store, StoreError, database, forget, schema
 from theodolite.store.check import check, clean, orphans
 from theodolite.store.errors import StoreClosed, StoreDamaged, StoreDenied, StoreFull, StoreGone
@@ -460,7 +458,7 @@ def _of_another_program(folder: Path) -> None:
     ],
     ids=["newer", "of another program", "not SQLite", "a file"],
 )
-def test_a_folder_that_is_no_store_is_refused(tmp_path: Path, make, code: Code) -> None:
+def test_a_folder_that_is_no_store_is_refused(tmp_path: Path, make, code: str) -> None:
     """With one sentence that says why, and a hint."""
     make(tmp_path / "x")
     with refused(code, tmp_path / "x") as caught:
@@ -485,12 +483,12 @@ def test_a_transaction_is_undone_whole_and_a_locked_database_said_plainly(store:
 # --- a store of an earlier version is brought up to date, whole or not at all ---
 
 
-def since(database: Any) -> None:
+def since(database) -> None:
     """A step of the next version."""
     database.execute("ALTER TABLE settings ADD COLUMN since REAL NOT NULL DEFAULT 7")
 
 
-def wrong(database: Any) -> None:
+def wrong(database) -> None:
     """A step that fails."""
     database.execute("INSERT INTO nowhere VALUES (1)")
 

@@ -5,7 +5,6 @@ import math
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +16,7 @@ from theodolite.store.check import check
 from theodolite.store.results import KEY
 
 
-def result(**changes: Any) -> dict[str, Any]:
+def result(**changes) -> dict:
     """A result as the engine gives it, as a plain mapping."""
     scores = (
         Score("test", "all", "spearman", 81.5, 1379, main=True),
@@ -29,7 +28,7 @@ def result(**changes: Any) -> dict[str, Any]:
     return vars(given) | {"scores": [vars(score) for score in scores]} | changes
 
 
-def failed(**changes: Any) -> dict[str, Any]:
+def failed(**changes) -> dict:
     """The same question, with an error for an answer."""
     return result(scores=[], examples={}, error="It gave NaN.", hint="Try float32.", **changes)
 
@@ -136,7 +135,7 @@ def test_a_result_can_be_removed(store: Store) -> None:
     ],
     ids=lambda other: next(iter(other)),
 )
-def test_every_part_of_the_key_tells_results_apart(store: Store, other: dict[str, Any]) -> None:
+def test_every_part_of_the_key_tells_results_apart(store: Store, other: dict) -> None:
     """And `get` finds each."""
     a, b = store.results.put(result()), store.results.put(result(**other))
     assert a != b
@@ -215,9 +214,9 @@ def elsewhere(tmp_path: Path) -> Store:
     return Store.open(tmp_path / "elsewhere")
 
 
-def sent(store: Store, number: int) -> dict[str, Any]:
+def sent(store: Store, number: int) -> dict:
     """Packed, written as strict JSON and read again."""
-    packed: dict[str, Any] = json.loads(json.dumps(store.results.pack(number), allow_nan=False))
+    packed = json.loads(json.dumps(store.results.pack(number), allow_nan=False))
     return packed
 
 
@@ -274,7 +273,7 @@ def packed_array(array: np.ndarray) -> dict[str, str]:
     ids=["no scores", "half a score", "no base64", "no zip", "to unpickle", "a bomb of a kilobyte"],
 )
 def test_what_arrives_and_is_no_result_is_refused(
-    store: Store, elsewhere: Store, changed: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    store: Store, elsewhere: Store, changed: dict, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In words; nothing is unpickled, unpacked without bounds, or kept."""
     monkeypatch.setattr(results, "_MAX_BYTES", 2**16)

@@ -184,7 +184,7 @@ ARRAYS = {
 def put(store: Store, key: str = KEY, **more: np.ndarray) -> DerivedRow:
     """Keep a map."""
     store.derived.put(key, "map", {"seed": 0}, ARRAYS | more)
-    return store.derived.get(key)  # type: ignore[return-value]
+    return store.derived.get(key)
 
 
 def test_equal_columns_share_a_file(store: Store) -> None:

@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pytest
 from playwright.sync_api import (
@@ -218,7 +217,7 @@ class Visit:
             self.page.set_viewport_size({"width": size[0], "height": size[1]})
             assert not self.scrolls_sideways(), f"{size[0]} pixels are too few"
 
-    def listen(self, event: Any, heard: Callable[..., None]) -> None:
+    def listen(self, event, heard: Callable[..., None]) -> None:
         """Hear of something until the visit ends."""
         self.page.on(event, heard)
         self.listeners.append((event, heard))
@@ -247,7 +246,7 @@ class Visit:
         self.page.context.clear_permissions()
         return True
 
-    def _said(self, message: Any) -> None:
+    def _said(self, message) -> None:
         if message.type == "error" and not any(text in message.text for text in LEAVING):
             self.wrong.append(f"console error: {message.text} ({message.location['url']})")
 

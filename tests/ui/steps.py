@@ -4,7 +4,6 @@ import csv
 import io
 import re
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -65,7 +64,7 @@ class Held:
         self._devtools.send("Fetch.disable")
 
 
-def says(place: Locator, *texts: Any) -> None:
+def says(place: Locator, *texts) -> None:
     """Wait until each of these stands there."""
     for text in texts:
         expect(place).to_contain_text(text)

@@ -9,7 +9,6 @@ import os
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -173,7 +172,7 @@ def a_copied_address_shows_the_same(page: Page, other: Visit, copied: str) -> No
     assert sorted(re.split("[?&]", address_of(again))) == sorted(re.split("[?&]", copied))
 
 
-def violations(page: Page, axe: str | None, rules: dict[str, Any]) -> list[str]:
+def violations(page: Page, axe: str | None, rules: dict) -> list[str]:
     """What axe-core finds against these rules."""
     if axe is None:
         return []

@@ -1,7 +1,6 @@
 """The app in a window of a real browser, and installed by one."""
 
 from pathlib import Path
-from typing import Any
 
 from playwright.sync_api import Browser as Chromium, Page, Playwright
 
@@ -73,7 +72,7 @@ def test_it_can_be_installed_behind_a_login(
         context.close()
 
 
-def faults(page: Page) -> list[Any]:
+def faults(page: Page) -> list:
     """Why the browser would not install the page, and what of its manifest it cannot read."""
     devtools = page.context.new_cdp_session(page)
     manifest = devtools.send("Page.getAppManifest")

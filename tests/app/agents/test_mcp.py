@@ -4,7 +4,6 @@ import asyncio
 import os
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -35,7 +34,7 @@ def test_an_agent_measures_compares_and_searches(workspace: Workspace, tmp_path:
     """One server answers all: typed rows, errors as sentences, and only evaluations are kept."""
     mcp = pytest.importorskip("mcp")
     stdio = pytest.importorskip("mcp.client.stdio")
-    calls: tuple[tuple[str, dict[str, Any]], ...] = (
+    calls = (
         ("encoders", {}),
         ("data", {}),
         ("compare", {"encoders": ["random:8", "random:4"]}),
@@ -49,7 +48,7 @@ def test_an_agent_measures_compares_and_searches(workspace: Workspace, tmp_path:
         ("results", {"encoder": "random:16"}),
     )
 
-    async def talk() -> tuple[dict[str, Any], list[Any]]:
+    async def talk() -> tuple[dict, list]:
         server = mcp.StdioServerParameters(
             command=sys.executable,
             args=["-m", "theodolite.app", "mcp", "--store", str(workspace.store.folder)],

@@ -223,7 +223,7 @@ def menu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def read(file: Path) -> dict[str, str]:
     """The keys of a launcher, their values as a desktop reads them."""
     parser = RawConfigParser(delimiters="=", comment_prefixes="#", strict=True)
-    parser.optionxform = str  # type: ignore[assignment,method-assign]
+    parser.optionxform = str
     parser.read(file, "utf-8")
     return {key: value.replace(r"\\", "\\") for key, value in parser["Desktop Entry"].items()}
 

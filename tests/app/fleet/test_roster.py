@@ -200,7 +200,7 @@ def test_an_answer_that_cannot_be_read_fails_its_unit(
     for _ in range(3):  # what was damaged is sent again, twice
         home.fleet.send(sent.id_of(unit), "evaluate", "3", {})
         home.fleet.claim("lab-1", ["evaluate"], "3")
-        home.fleet.answer(sent.id_of(unit), "lab-1", answer)  # type: ignore[arg-type]
+        home.fleet.answer(sent.id_of(unit), "lab-1", answer)
         sent.round([unit])
     assert [unit["state"] for unit in workspace.store.runs.units(run_id)] == ["failed", "waiting"]
 

@@ -5,10 +5,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from theodolite.app.jobs.job import Job
 from theodolite.app.jobs.kinds import KINDS as REAL
@@ -27,7 +25,7 @@ class Units(Job):
     notes: str
 
     @classmethod
-    def from_spec(cls, spec: Any) -> Any:
+    def from_spec(cls, spec):
         """`units` is how many there are."""
         return super().from_spec({"units_wanted": spec["units"], **spec})
 
@@ -126,7 +124,7 @@ class Continuing(Crashing):
     kind = "continuing"
     continue_on_crash = True
 
-    def ending(self, store: Any, run_id: str) -> str:
+    def ending(self, store, run_id: str) -> str:
         """A word of its own."""
         return "Told."
 
@@ -156,7 +154,7 @@ class Failing(Job):
 class OftenSaved(TrainDecoderJob):
     """Train a decoder with a checkpoint after every few updates."""
 
-    def work(self, workspace: Workspace, position: int, reporter: Reporter) -> Iterator[Any]:
+    def work(self, workspace: Workspace, position: int, reporter: Reporter):
         """Train."""
         from theodolite.engine.training import loop
 

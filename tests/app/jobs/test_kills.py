@@ -8,7 +8,6 @@ import time
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import psutil
@@ -242,7 +241,7 @@ def killed_twice(bench: Bench, kind: str, spec: TrainSpec | DecoderSpec) -> str:
 
 @pytest.mark.long  # `test_checkpoint` has the weights of a killed training, in one process
 @pytest.mark.parametrize("changes", [{}, {"objective": "st", "train": "starter", "lora": 4}])
-def test_a_killed_training_goes_on(bench: Bench, tmp_path: Path, changes: dict[str, Any]) -> None:
+def test_a_killed_training_goes_on(bench: Bench, tmp_path: Path, changes: dict) -> None:
     """Its child is killed, then the app with all it started; the weights are as if unbroken."""
     file = write_sentences(tmp_path / "sentences.txt")
     base = f"dir:{save_sentence_transformer(tmp_path / 'base', 'mean')}"

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from typer.main import get_command
@@ -58,7 +57,7 @@ def home(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return home
 
 
-def theodolite(*arguments: str, code: int = 0) -> list[dict[str, Any]]:
+def theodolite(*arguments: str, code: int = 0) -> list[dict]:
     """Run a verb with --json; its objects."""
     lines = command_line.theodolite(*arguments, "--json", code=code)
     return command_line.objects([line for line in lines if line.startswith("{")])
@@ -74,7 +73,7 @@ def test_every_verb_that_computes_can_leave_it_to_a_worker(home: Path, kind: str
 
 def test_no_other_verb_computes_what_is_queued() -> None:
     """Who has --queue is in the table above, but what needs a decoder, and what evaluates."""
-    commands = get_command(app).commands  # type: ignore[attr-defined]
+    commands = get_command(app).commands
     found = {name for name, verb in commands.items() if any(p.name == "queue" for p in verb.params)}
     assert found == {arguments[0] for arguments in COMPUTING.values()} | {
         "diagnose",
@@ -108,7 +107,7 @@ def test_what_a_run_had_evaluated_before_it_broke_off_is_told_too(home: Path) ->
     next(what for _, _, what in begun if what is not None)
     (run,) = workspace.store.runs.list()
     workspace.store.runs.end_unit(run["id"], 0, 1.0)
-    begun.close()  # type: ignore[attr-defined]
+    begun.close()
     assert states(workspace) == ["cancelled"]
     workspace.close()
     rows = theodolite("evaluate", A, "--tasks", "StarterSTS,StarterTopics")
@@ -328,7 +327,7 @@ def evaluation(store: Store, clock: Clock) -> PausingReporter:
 def visit(store: Store, clock: Clock) -> None:
     """Have a page opened at the present moment of the clock."""
     opened = clock.now
-    store.visits = SimpleNamespace(seconds_since=lambda: clock.now - opened)  # type: ignore[assignment]
+    store.visits = SimpleNamespace(seconds_since=lambda: clock.now - opened)
 
 
 def test_a_unit_pauses_until_the_map_is_there(store, evaluation, clock):

@@ -57,9 +57,9 @@ def test_an_encoder_as_an_object_is_no_name(own: th.Workspace) -> None:
     model = SentenceTransformer(modules=[BoW(["cat"])], device="cpu")
     for given in (model, [model]):
         with refused("wrong-kind", "SentenceTransformer has no name", "theodolite.load"):
-            th.evaluate(given, "StarterSTS")  # type: ignore[arg-type]
+            th.evaluate(given, "StarterSTS")
     with refused("wrong-kind", "str", "theodolite.Workspace"):
-        th.compare(["random:8", "random:4"], workspace=str(own.store.folder))  # type: ignore[arg-type]
+        th.compare(["random:8", "random:4"], workspace=str(own.store.folder))
     assert str(own.store.folder) in repr(own)
     assert repr(rankers.load("bm25")) == "<ranker 'bm25'>"
 
@@ -100,7 +100,7 @@ def test_a_comparison_is_the_pages_and_a_table(own: th.Workspace) -> None:
     assert "plotly.js v" in unpacked(seen(html))
     assert repr(found).startswith("Comparison\n")
     with pytest.raises(FrozenInstanceError):
-        found.tasks = ()  # type: ignore[misc]
+        found.tasks = ()
 
 
 def test_sentences_of_ones_own_are_searched_without_a_store(tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ def test_an_encoder_of_ones_own_need_not_tell_its_progress() -> None:
     assert (found.error, found.encoder) == (None, "mine")
     assert found.main.score == pytest.approx(expected.main.score)
     both = Plain()
-    both.queries = Plain()  # type: ignore[attr-defined]
+    both.queries = Plain()
     answer = th.search("dogs run", ["cats sleep", "dogs run"], [both], k=1)
     assert [row["sentence"] for row in answer.rows()] == ["dogs run"]
 

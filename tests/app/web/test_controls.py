@@ -4,7 +4,6 @@ import json
 import re
 from html import unescape
 from types import SimpleNamespace
-from typing import Any
 
 import gradio as gr
 import pytest
@@ -59,9 +58,7 @@ def opened(query: str) -> gr.Request:
         ("collection=sick", "collection", "starter-topics"),
     ],
 )
-def test_the_address_is_read_with_the_type_of_the_default(
-    query: str, name: str, value: Any
-) -> None:
+def test_the_address_is_read_with_the_type_of_the_default(query: str, name: str, value) -> None:
     """A link may be old or written by hand: what cannot be had is the default."""
     assert getattr(Controls(*DECLARED).from_address(opened(query)), name) == value
 
@@ -69,7 +66,7 @@ def test_the_address_is_read_with_the_type_of_the_default(
 def test_errors_stand_in_the_notice_alone(caplog: pytest.LogCaptureFixture) -> None:
     """Text is text; a fault of ours is said without its details, which the log has."""
 
-    def refuse(asked: SimpleNamespace) -> dict[Any, Any]:
+    def refuse(asked: SimpleNamespace) -> dict:
         if asked.k < 0:
             raise KeyError("inner thing")
         raise UserError("There are no <b>0</b>.", "Choose another.")
@@ -96,11 +93,11 @@ def test_errors_stand_in_the_notice_alone(caplog: pytest.LogCaptureFixture) -> N
     ids=["seen", "unseen", "then", "load", "state", "hidden", "load again", "then again"],
 )
 def test_an_error_stays_until_it_was_seen_or_is_over(
-    target: Any, sees_it: bool, fills: str, is_next: bool, empties: bool
+    target, sees_it: bool, fills: str, is_next: bool, empties: bool
 ) -> None:
     """What happens by itself empties an error only with the answer that had failed."""
 
-    def handle(error: str) -> dict[Any, Any]:
+    def handle(error: str) -> dict:
         if error:
             raise UserError(error)
         return {"shown": 1}
@@ -121,7 +118,7 @@ def test_a_check_that_comes_late_leaves_what_was_said_of_the_same_value(
 ) -> None:
     """Gradio sends it after a button was pressed, where a check before it takes time."""
 
-    def add(spec: str, sends: bool) -> dict[Any, Any]:
+    def add(spec: str, sends: bool) -> dict:
         raise UserError(f"There is no {spec}.")
 
     tab, event = SimpleNamespace(session_hash=object()), gr.EventData(BUTTON, None)
@@ -137,11 +134,11 @@ def test_a_check_that_comes_late_leaves_what_was_said_of_the_same_value(
 def test_what_an_answer_says_stays_to_its_end() -> None:
     """The steps of one answer, and what follows from it, leave the word that it began with."""
 
-    def choose() -> Any:
+    def choose():
         yield {"notice": "Said."}
         yield {"shown": 1}
 
-    def follow() -> Any:
+    def follow():
         yield None
 
     tab = SimpleNamespace(session_hash="choosing")
@@ -181,17 +178,17 @@ def test_rows_for_a_file_are_json_within_an_attribute() -> None:
 def test_half_a_character_does_not_end_the_stream(follow: bool) -> None:
     """A pasted lone surrogate is shown as a question mark: the server could not send it."""
 
-    def echo(text: str) -> Any:
+    def echo(text: str):
         return {"shown": text, "number": 7}
 
-    def echoes(text: str) -> Any:
+    def echoes(text: str):
         yield {"shown": text, "number": 7}
 
     answer = with_notice(echoes if follow else echo, "said")(*BY_ITSELF, "an emoji cut: \ud83d")
     assert (next(answer) if follow else answer) == {"shown": "an emoji cut: ?", "number": 7}
 
 
-def asked(query: str) -> Any:
+def asked(query: str):
     """A request for a page with this query."""
     return SimpleNamespace(request=SimpleNamespace(query_params=QueryParams(query)))
 

@@ -10,7 +10,6 @@ import threading
 from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 from unittest.mock import Mock
 
 import gradio as gr
@@ -94,12 +93,12 @@ whole page for each of them."""
 
 
 @pytest.fixture(scope="module")
-def config(tmp_path_factory: pytest.TempPathFactory) -> Any:
+def config(tmp_path_factory: pytest.TempPathFactory):
     """What Gradio's script is given to lay out the pages."""
     return ui.build(Workspace(tmp_path_factory.mktemp("opening"))).get_config_file()
 
 
-def drawn(node: Mapping[str, Any], components: Mapping[int, Any]) -> Iterator[int]:
+def drawn(node: Mapping, components: Mapping) -> Iterator[int]:
     """The components of a layout that are mounted when it is laid out."""
     part = components.get(node["id"], {"type": "", "props": {}})
     if part["props"].get("visible", True) is False:
@@ -111,7 +110,7 @@ def drawn(node: Mapping[str, Any], components: Mapping[int, Any]) -> Iterator[in
         yield from drawn(child, components)
 
 
-def test_what_a_primary_button_starts_waits_for_the_controls(config: Any) -> None:
+def test_what_a_primary_button_starts_waits_for_the_controls(config) -> None:
     """Pressed while the page is not filled, it would send less than the address names."""
     primary = {
         part["id"]: part["props"]["interactive"]
@@ -127,7 +126,7 @@ def test_what_a_primary_button_starts_waits_for_the_controls(config: Any) -> Non
     assert len(primary) > 10 and not any(primary.values()) and primary.keys() <= filled
 
 
-def test_no_page_begins_with_more_than_it_shows(config: Any) -> None:
+def test_no_page_begins_with_more_than_it_shows(config) -> None:
     """A form of a hundred controls keeps most of them in closed folds."""
     components = {part["id"]: part for part in config["components"]}
     counted = {
@@ -138,7 +137,7 @@ def test_no_page_begins_with_more_than_it_shows(config: Any) -> None:
     assert counted["train"] < len(config["page"]["train"]["components"]) * 0.6
 
 
-def test_no_two_answers_to_an_event_set_each_other_off(config: Any) -> None:
+def test_no_two_answers_to_an_event_set_each_other_off(config) -> None:
     """Gradio repeats a deferred answer by its event, and with it every other answer to that."""
     deferred = [
         target
@@ -151,7 +150,7 @@ def test_no_two_answers_to_an_event_set_each_other_off(config: Any) -> None:
     assert len(deferred) == len(set(deferred))
 
 
-def test_an_event_that_shows_no_progress_tells_nobody_of_it(config: Any) -> None:
+def test_an_event_that_shows_no_progress_tells_nobody_of_it(config) -> None:
     """Nor does one that shows it tell more than what it is shown on."""
     events = [event for event in config["dependencies"] if event["backend_fn"]]
     assert len(events) > 100
@@ -168,7 +167,7 @@ def test_what_is_imported_ahead_exists(module: str) -> None:
     assert find_spec(module)
 
 
-def test_every_component_of_the_app_is_listed(config: Any) -> None:
+def test_every_component_of_the_app_is_listed(config) -> None:
     """Each with its script, and all files are there; another version may write its list anew."""
     kinds = {part["type"] for part in config["components"]}
     assert kinds >= {"dropdown", "html", "textbox"}
@@ -243,7 +242,7 @@ def test_nothing_is_left_when_the_process_is_gone(tmp_path: Path) -> None:
 # What is served beside the pages: what the palette offers and the rail counts, the docs.
 
 
-def told(workspace: Workspace, name: str) -> Any:
+def told(workspace: Workspace, name: str):
     """The answer to the browser."""
     app = Starlette(routes=[*palette.routes(workspace, RAIL)])
     return TestClient(app).get(f"/theodolite/{name}.json").json()

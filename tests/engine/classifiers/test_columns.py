@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -89,7 +88,7 @@ def test_the_plans_agree_up_to_the_order_of_draws() -> None:
         assert (fast.predicted == slow.predicted).mean() > 0.9
 
 
-PLANS: tuple[Callable[[FoldTrainer], Any], ...] = (
+PLANS = (
     cross_validate,
     lambda trainer: folds(trainer, BOTH, TEST),
     lambda trainer: split(trainer, TRAIN, DEV, TEST),
@@ -105,7 +104,7 @@ def uneven() -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.mark.parametrize("hidden", [0, 6])
 @pytest.mark.parametrize("solver", [columns, exact], ids=["columns", "exact"])
-def test_normalised_fits_are_fits_on_normalised_features(solver: Any, hidden: int) -> None:
+def test_normalised_fits_are_fits_on_normalised_features(solver, hidden: int) -> None:
     """As StandardScaler has it, of the rows learnt from alone; plain fits beside them stay plain.
 
     The oracle is the plain loop on a copy.
@@ -265,7 +264,7 @@ def test_gradients_are_those_of_autograd(classes: int, hidden: int, normalised: 
 @pytest.mark.parametrize(
     ("kind", "peer"), [("adam", torch.optim.Adam), ("rmsprop", torch.optim.RMSprop)]
 )
-def test_optimisers_are_torchs_with_a_decay_for_each_column(kind: str, peer: Any) -> None:
+def test_optimisers_are_torchs_with_a_decay_for_each_column(kind: str, peer) -> None:
     """Twenty steps, then half of the columns is taken out, and twenty more."""
     decays = torch.tensor([0.0, 1e-3, 0.1], dtype=torch.float64)
     start = torch.randn(4, 3, generator=generator(), dtype=torch.float64)

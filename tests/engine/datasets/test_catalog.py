@@ -4,7 +4,6 @@ import random
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -241,7 +240,7 @@ def test_columns_can_be_named_and_what_is_not_there_is_said() -> None:
         ("hub:owner/name/%2e%2e/x.csv", "invalid"),
     ],
 )
-def test_bad_names(name: str, code: Any) -> None:
+def test_bad_names(name: str, code) -> None:
     """Refused before anything is asked of the hub."""
     with refused(code):
         parse(name)
@@ -271,7 +270,7 @@ LEFT = [f"left {i // 3}" for i in range(90)]
 GOLD = np.arange(90.0)
 
 
-def rows(data: Any) -> dict[str, list[Any]]:
+def rows(data) -> dict[str, list]:
     """Split -> the texts of its examples."""
     match data:
         case ScoredPairs():
@@ -302,7 +301,7 @@ def rows(data: Any) -> dict[str, list[Any]]:
     ],
     ids=lambda data: data.kind,
 )
-def test_a_third_is_held_out_of_any_kind_by_content(data: Any) -> None:
+def test_a_third_is_held_out_of_any_kind_by_content(data) -> None:
     """The same by the same seed; another by another; what shares a text stays together."""
     found, again, other = (rows(split(data, seed, "x")) for seed in (0, 0, 1))
     assert found == again != other and found.keys() == {"train", "test"}
@@ -315,17 +314,17 @@ def test_a_third_is_held_out_of_any_kind_by_content(data: Any) -> None:
 
 def test_repeated_texts_and_labels_are_shared_out() -> None:
     """Texts that differ in case and end marks are in one part, and each label in both."""
-    made: Any = split(LABELLED, 0, "x")
+    made = split(LABELLED, 0, "x")
     assert made.splits[7] == made.splits[90]
     of = {(label, name) for label, name in zip(made.labels, made.splits, strict=True)}
     assert of == {(label, name) for label in "abc" for name in ("train", "test")}
     shuffled = random.Random(0).sample(range(91), 91)
     labels, texts = ([column[i] for i in shuffled] for column in (made.labels, made.sentences))
-    moved: Any = split(LabelledSentences("mine", texts, labels), 0, "x")
+    moved = split(LabelledSentences("mine", texts, labels), 0, "x")
     assert [moved.splits[shuffled.index(i)] for i in range(90)] == made.splits[:90]
     # Own splits stay, but for what is in both.
     own = ["train"] * 80 + ["test"] * 11
-    kept: Any = split(replace(LABELLED, splits=own), 0, "x")
+    kept = split(replace(LABELLED, splits=own), 0, "x")
     assert kept.splits == [*own[:7], "", *own[8:]]  # "text 7" is in test too
 
 

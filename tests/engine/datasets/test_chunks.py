@@ -258,7 +258,7 @@ def test_they_are_a_task_of_any_documents_cut_in_any_way() -> None:
         (Sentences("handbook", ["a", "b"]), "wrong-kind", "sentences"),
     ],
 )
-def test_what_no_queries_can_be_made_of(data, code, said) -> None:  # type: ignore[no-untyped-def]
+def test_what_no_queries_can_be_made_of(data, code, said) -> None:
     with refused(code, "handbook", said):
         by_rule.make(data, NAME)
 
@@ -280,7 +280,7 @@ CHINESE = [f"约翰桥是一座横跨河流的人行桥{i}。它连接着两个�
     ],
     ids=["copy", "alike", "chinese"],
 )
-def test_copies_collisions_and_scripts_without_spaces_are_told(pages, said) -> None:  # type: ignore[no-untyped-def]
+def test_copies_collisions_and_scripts_without_spaces_are_told(pages, said) -> None:
     assert any(said in note for note in by_rule.make(handbook(*pages), NAME).notes)
 
 

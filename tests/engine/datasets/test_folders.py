@@ -13,7 +13,6 @@ from tests.errors import refused
 from tests.fakes import folder
 from theodolite.engine.datasets import Catalog
 from theodolite.engine.datasets.senteval import STS_SUBSETS
-from theodolite.engine.errors import Code
 
 # name -> (sentences, classes, splits), as the data folder's README states them.
 LABELLED = {
@@ -287,7 +286,7 @@ def described(manifest: object, files: dict[str, str]) -> dict[str, str]:
     ],
 )
 def test_bad_files_are_named_with_their_line(
-    tmp_path: Path, files: dict[str, str | bytes], name: str, code: Code, named: list[str]
+    tmp_path: Path, files: dict[str, str | bytes], name: str, code: str, named: list[str]
 ) -> None:
     with refused(code, *named):
         Catalog(folder.files(tmp_path, files)).load(name)
@@ -396,7 +395,7 @@ def test_it_takes_the_place_of_what_ships(tmp_path: Path) -> None:
     ],
 )
 def test_a_manifest_that_cannot_be_used_says_why(
-    tmp_path: Path, manifest: object, code: Code, named: str
+    tmp_path: Path, manifest: object, code: str, named: str
 ) -> None:
     found = catalog(tmp_path, manifest, {"a.csv": "is,said\ngood,Gut.\n"})
     (info,) = found.unread()

@@ -26,7 +26,7 @@ from theodolite.engine.corpus.cut import texts_of
 from theodolite.engine.datasets import Catalog, formats, limits
 from theodolite.engine.datasets.columns import ROLES, guess
 from theodolite.engine.datasets.tables import Mapping, Preview, preview, read, read_columns
-from theodolite.engine.errors import Code, UserError
+from theodolite.engine.errors import UserError
 from theodolite.engine.training.examples import open_examples
 
 SEED = 20
@@ -227,7 +227,7 @@ def test_a_malformed_file_is_taken_in_or_refused_in_a_sentence(part: int) -> Non
         ("lists.parquet", "wrong-kind", "column"),
     ],
 )
-def test_what_is_wrong_is_named(name: str, code: Code, named: str) -> None:
+def test_what_is_wrong_is_named(name: str, code: str, named: str) -> None:
     """The column, its type and what is the matter with it."""
     with refused(code, name, named) as caught:
         preview(dict(HOSTILE)[name], name)
@@ -323,7 +323,7 @@ def test_what_would_become_too_large_is_refused(
     ],
 )
 def test_training_files_need_columns_with_names(
-    filename: str, raw: bytes, code: Code, named: str, tmp_path: Path
+    filename: str, raw: bytes, code: str, named: str, tmp_path: Path
 ) -> None:
     with refused(code, filename, named):
         WAYS["trained on"](raw, filename, tmp_path)

@@ -12,7 +12,6 @@ from tests.errors import refused
 from tests.fakes.folder import files
 from theodolite.engine.datasets import Catalog, Retrieval, tables
 from theodolite.engine.datasets.tables import preview, read as read_table
-from theodolite.engine.errors import Code
 
 CORPUS = (
     '{"_id": "d1", "title": "Tea", "text": "It is brewed."}\n'
@@ -124,7 +123,7 @@ def test_rows_that_do_not_fit_are_counted(tmp_path: Path) -> None:
     ],
 )
 def test_bad_files_are_named_with_their_line(
-    tmp_path: Path, part: str, text: str, code: Code, named: str
+    tmp_path: Path, part: str, text: str, code: str, named: str
 ) -> None:
     """What contradicts itself or cannot be read."""
     with refused(code, named):
@@ -183,7 +182,7 @@ def test_a_table_without_grades_lists_what_answers() -> None:
     ("row", "code", "named"),
     [("Tea?,Brew it.,0\n", "conflict", "'Brew it.'"), ("Tea?,Wait.,soon\n", "damaged", "soon")],
 )
-def test_bad_rows_of_a_table_are_named(row: str, code: Code, named: str) -> None:
+def test_bad_rows_of_a_table_are_named(row: str, code: str, named: str) -> None:
     with refused(code, "x.csv, line 5", named):
         read_table(TABLE + row.encode(), "x.csv", preview(TABLE, "x.csv").mapping)
 

@@ -20,7 +20,6 @@ from theodolite.engine import tasks
 from theodolite.engine.datasets import Catalog, coco
 from theodolite.engine.datasets.senteval import STS_SUBSETS
 from theodolite.engine.datasets.tables import preview, read
-from theodolite.engine.errors import Code
 
 
 @pytest.mark.data
@@ -228,7 +227,7 @@ def without(files: dict[str, bytes], name: str) -> dict[str, bytes]:
     ],
 )
 def test_what_is_missing_or_wrong_is_named(
-    tmp_path: Path, name: str, files: dict[str, bytes], code: Code, named: str
+    tmp_path: Path, name: str, files: dict[str, bytes], code: str, named: str
 ) -> None:
     """File and line, and no path of the machine."""
     with refused(code, named) as caught:

@@ -18,7 +18,6 @@ from theodolite.engine.corpus.cut import texts_of
 from theodolite.engine.datasets import Catalog, formats, limits
 from theodolite.engine.datasets.formats import open_table
 from theodolite.engine.datasets.tables import Mapping, preview, read
-from theodolite.engine.errors import Code
 from theodolite.engine.training.examples import open_examples
 
 PAIRS = Mapping("pairs", {"left": "sentence1", "right": "sentence2", "score": "score"})
@@ -311,7 +310,7 @@ BAD_PAIRS = "sentence1,sentence2,score\n" + "a,b,1\n" * 3
     ],
 )
 def test_bad_files_are_named_with_their_place(
-    filename: str, raw: bytes, code: Code, named: list[str]
+    filename: str, raw: bytes, code: str, named: list[str]
 ) -> None:
     with refused(code, filename, *named) as caught:
         read(raw, filename, PAIRS)
@@ -427,7 +426,7 @@ def test_the_size_is_capped_packed_and_unpacked(monkeypatch) -> None:
     ],
 )
 def test_a_mapping_must_be_complete(
-    kind: str, columns: dict[str, str], code: Code, named: str
+    kind: str, columns: dict[str, str], code: str, named: str
 ) -> None:
     """A missing or unknown role is said at once."""
     with refused(code, named):
@@ -717,7 +716,7 @@ LFS = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a2146\nsize 90
         ("x.json", b'{"version": "1", "data": {"a": 1}}\n\n', "wrong-kind", "JSON"),
     ],
 )
-def test_what_is_no_table_is_named(filename: str, raw: bytes, code: Code, named: str) -> None:
+def test_what_is_no_table_is_named(filename: str, raw: bytes, code: str, named: str) -> None:
     """By what it is, with what to do, wherever files are read."""
     with refused(code, filename, named) as caught:
         preview(raw, filename)

@@ -33,7 +33,6 @@ from theodolite.engine.decoding.vocabulary import (
     words_of,
 )
 from theodolite.engine.encoders import Encoder, load
-from theodolite.engine.errors import Code
 
 
 @pytest.fixture(scope="module")
@@ -160,7 +159,7 @@ def test_what_goes_on_at_the_greatest_length_is_flagged(
     ],
 )
 def test_what_cannot_be_decoded_is_refused(
-    decoder: Decoder, vectors: np.ndarray, how: dict, code: Code, named: str
+    decoder: Decoder, vectors: np.ndarray, how: dict, code: str, named: str
 ) -> None:
     with refused(code, named):
         decoder.decode(vectors, **how)
@@ -211,7 +210,7 @@ def test_the_line_is_numpys(a: list[float], b: list[float], spherical: bool) -> 
     ("dim", "steps", "code", "named"), [(2, 1, "too-few", [1]), (3, 4, "mismatch", [2, 3])]
 )
 def test_there_is_no_line_of_one_step_or_between_two_encoders(
-    dim: int, steps: int, code: Code, named: list[int]
+    dim: int, steps: int, code: str, named: list[int]
 ) -> None:
     with refused(code, *named):
         interpolate(np.ones(2), np.ones(dim), steps)

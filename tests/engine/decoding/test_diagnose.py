@@ -22,7 +22,6 @@ from theodolite.engine.decoding.diagnosis import Diagnosis, to_result
 from theodolite.engine.decoding.diagnostics import AT_ONCE, resamples, word_mover_scores
 from theodolite.engine.diagnose import diagnose
 from theodolite.engine.encoders import Encoder, load
-from theodolite.engine.errors import Code
 from theodolite.engine.stats.bootstrap import main_sample
 from theodolite.store.folder import Store
 
@@ -171,7 +170,7 @@ def test_what_cannot_be_measured_is_told(
     encoder: Encoder,
     sentences: list[str],
     other: Encoder | None,
-    code: Code,
+    code: str,
     named: object,
 ) -> None:
     """Sentences, another dimension, and vectors that are no numbers."""

@@ -315,5 +315,5 @@ def test_what_is_no_causal_model_is_refused(gpt2: Path, tmp_path: Path) -> None:
         (f"dir:{coded}", 8, "denied", "code"),
         (f"dir:{pickled}", 8, "wrong-kind", "safetensors"),
     ):
-        with refused(code, named):  # type: ignore[arg-type]
+        with refused(code, named):
             CausalDecoder.of(source, READ, positions)

@@ -8,7 +8,6 @@ import random
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 from unittest.mock import Mock
 
 import numpy as np
@@ -27,7 +26,6 @@ from theodolite.engine.decoding.facts import facts_of
 from theodolite.engine.decoding.spec import DecoderSpec
 from theodolite.engine.decoding.train import SAMPLES, DecoderTrainer, train_decoder
 from theodolite.engine.decoding.vocabulary import Vocabulary
-from theodolite.engine.errors import Code
 from theodolite.engine.threads import one_torch_thread
 from theodolite.engine.training import Event, Noted, checkpoint, loop
 
@@ -48,7 +46,7 @@ def whole(
     return spec, list(train_decoder(spec))
 
 
-def of(events: list[Event], kind: str) -> list[Any]:
+def of(events: list[Event], kind: str) -> list:
     """Those of a kind."""
     return [event for event in events if event.kind == kind]
 
@@ -133,7 +131,7 @@ def test_weights_of_nan_are_neither_kept_nor_saved(
 
     def noted(folder: Path, model: torch.nn.Module, *more: object) -> None:
         saved.append(finite(model.state_dict()))
-        save(folder, model, *more)  # type: ignore[arg-type]
+        save(folder, model, *more)
 
     monkeypatch.setattr(DecoderTrainer, "update", spoilt)
     monkeypatch.setattr(checkpoint, "save", noted)
@@ -251,7 +249,7 @@ def test_it_begins_with_the_weights_tokens_and_standardisation(
 
 
 def test_the_words_that_decoding_is_held_to_are_those_of_both_texts(first: DecoderSpec) -> None:
-    tokens = Vocabulary(folders.read(first.out_folder)[1].tokenizer, ["cat", "zebra"])  # type: ignore[attr-defined]
+    tokens = Vocabulary(folders.read(first.out_folder)[1].tokenizer, ["cat", "zebra"])
     both = tokens.knowing(["the cat sleeps"], ["the zebra sleeps"])
     assert list(both.known_words.words) == ["cat", "sleeps", "the", "zebra"]
     assert tokens.knowing(["the cat"], ["other words here"]).known_words is None
@@ -269,10 +267,10 @@ def test_the_words_that_decoding_is_held_to_are_those_of_both_texts(first: Decod
     ],
 )
 def test_a_decoder_that_does_not_fit_is_told(
-    on: DecoderSpec, changes: dict[str, object], code: Code, named: str
+    on: DecoderSpec, changes: dict[str, object], code: str, named: str
 ) -> None:
     """Before anything is encoded."""
-    other = replace(on, **changes)  # type: ignore[arg-type]
+    other = replace(on, **changes)
     with refused(code, named):
         list(train_decoder(other))
     assert not other.out_folder.exists()
@@ -316,7 +314,7 @@ SPEC = DecoderSpec("random:32", ("sentences.txt",), "out", noise=0.1, epochs=4)
         ({"architecture": "causal", "base": "hf:gpt2", "width": 8}, "conflict", "width"),
     ],
 )
-def test_a_setting_that_cannot_be_is_told(changes: dict, code: Code, named: str) -> None:
+def test_a_setting_that_cannot_be_is_told(changes: dict, code: str, named: str) -> None:
     with refused(code, named):
         replace(SPEC, **changes)
 
@@ -325,11 +323,11 @@ def test_a_spec_goes_through_json_and_its_hash_leaves_out_the_folder() -> None:
     assert DecoderSpec.from_dict(json.loads(json.dumps(SPEC.to_dict()))) == SPEC
     assert replace(SPEC, out="elsewhere").hash == SPEC.hash
     others = ({"seed": 7}, {"start": "other"}, {"precision": "bf16"})
-    assert len({SPEC.hash, *(replace(SPEC, **other).hash for other in others)}) == 4  # type: ignore[arg-type]
+    assert len({SPEC.hash, *(replace(SPEC, **other).hash for other in others)}) == 4
     for entries, code, named in (
         (SPEC.to_dict() | {"tea": 1}, "unknown", "tea"),
         (SPEC.to_dict() | {"version": 2}, "unsupported", 2),
         ({"train": ["a.txt"], "out": "b"}, "missing", "encoder"),
     ):
-        with refused(code, named):  # type: ignore[arg-type]
+        with refused(code, named):
             DecoderSpec.from_dict(entries)

@@ -4,7 +4,6 @@ import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -22,7 +21,6 @@ from sentence_transformers.sentence_transformer.modules.tokenizer import Whitesp
 
 from tests.engine.encoders.models import WORDS, edit_config, save, tokenizer
 from tests.fakes.folder import files as write_files
-from theodolite.engine.errors import Code
 
 WIDTH = 32
 LFS_POINTER = f"""version https://git-lfs.github.com/spec/v1
@@ -44,39 +42,39 @@ class Folders:
         torch.manual_seed(2)
         self.root = root
 
-    def plain(self, name: str, kind: str = "bert", **changes: Any) -> Path:
+    def plain(self, name: str, kind: str = "bert", **changes) -> Path:
         """A transformer alone."""
         return save(self.root / f"{name}-plain", kind, **changes)
 
-    def inner(self, name: str, kind: str = "bert", **changes: Any) -> Any:
+    def inner(self, name: str, kind: str = "bert", **changes):
         """A transformer as a module."""
         return self.m.Transformer(str(self.plain(name, kind, **changes)))
 
-    def save(self, name: str, *parts: Any, **options: Any) -> Path:
+    def save(self, name: str, *parts, **options) -> Path:
         """A folder of these modules."""
         folder = self.root / name
         SentenceTransformer(modules=list(parts), device="cpu", **options).save(str(folder))
         return folder
 
-    def mean(self, name: str, kind: str = "bert", **options: Any) -> Path:
+    def mean(self, name: str, kind: str = "bert", **options) -> Path:
         """A transformer with the mean of its tokens."""
         return self.save(name, self.inner(name, kind), self.m.Pooling(WIDTH, "mean"), **options)
 
-    def static(self, dim: int = WIDTH) -> Any:
+    def static(self, dim: int = WIDTH):
         """A module of static vectors."""
         return self.m.StaticEmbedding(tokenizer("bert"), embedding_dim=dim)
 
-    def words(self) -> Any:
+    def words(self):
         """A module of word vectors."""
         table = np.random.default_rng(0).normal(size=(len(WORDS), 16)).astype(np.float32)
         return self.m.WordEmbeddings(WhitespaceTokenizer(WORDS, stop_words=set()), table)
 
-    def routes(self, name: str, dim: int = WIDTH) -> Any:
+    def routes(self, name: str, dim: int = WIDTH):
         """Queries by static vectors, documents by a transformer."""
         documents = [self.inner(name), self.m.Pooling(WIDTH, "mean")]
         return self.m.Router.for_query_document([self.static(dim)], documents)
 
-    def router(self, name: str, *, dim: int = WIDTH, **options: Any) -> Path:
+    def router(self, name: str, *, dim: int = WIDTH, **options) -> Path:
         """A folder of such routes alone."""
         return self.save(name, self.routes(name, dim), **options)
 
@@ -215,7 +213,7 @@ def _foreign_route(f: Folders, name: str) -> Path:
     return _put(folder, {"router_config.json": text.replace(own, "their_code.Pooling")})
 
 
-def _copied(f: Folders, name: str, **changes: Any) -> Path:
+def _copied(f: Folders, name: str, **changes) -> Path:
     """A plain folder with other entries in its configuration."""
     return edit_config(Path(shutil.copytree(f.plain(name), f.root / name)), **changes)
 
@@ -224,7 +222,7 @@ def _with_dense(f: Folders, name: str) -> Path:
     return f.save(name, f.inner(name), f.m.Pooling(WIDTH, "mean"), f.m.Dense(WIDTH, 8))
 
 
-REFUSED: dict[str, tuple[Callable[[Folders, str], Path], Code, tuple[object, ...]]] = {
+REFUSED: dict[str, tuple[Callable[[Folders, str], Path], str, tuple[object, ...]]] = {
     "cross-encoder": (_cross, "wrong-kind", ("cross-encoder",)),
     "plain cross-encoder": (
         lambda f, n: f.plain(n, head="ForSequenceClassification", num_labels=1),

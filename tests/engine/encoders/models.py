@@ -3,7 +3,6 @@
 import json
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import tokenizers
@@ -44,7 +43,7 @@ SPECIAL = {
 """In the order of their ids."""
 
 
-def tokenizer(kind: str) -> Any:
+def tokenizer(kind: str):
     """Word-level tokenizer with the special tokens of BERT or RoBERTa, or with none (gpt2)."""
     special = SPECIAL[kind]
     vocabulary = {word: i for i, word in enumerate([*special.values(), *WORDS])}
@@ -61,7 +60,7 @@ def tokenizer(kind: str) -> Any:
     return transformers.PreTrainedTokenizerFast(tokenizer_object=core, **special)
 
 
-def save(folder: Path, kind: str = "bert", head: str = "Model", **changes: Any) -> Path:
+def save(folder: Path, kind: str = "bert", head: str = "Model", **changes) -> Path:
     """Write a random model of three layers and 32 dimensions with its tokenizer."""
     torch.manual_seed(0)
     small = {"hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 4}
@@ -83,7 +82,7 @@ def save(folder: Path, kind: str = "bert", head: str = "Model", **changes: Any) 
     return folder
 
 
-def save_sentence_transformer(folder: Path, pooling: str = "cls", **options: Any) -> Path:
+def save_sentence_transformer(folder: Path, pooling: str = "cls", **options) -> Path:
     """A sentence-transformers folder: transformer, pooling, a dense layer to 8 dimensions."""
     torch.manual_seed(1)
     inner = modules.Transformer(str(save(folder.parent / f"{folder.name}-inner")))
@@ -92,7 +91,7 @@ def save_sentence_transformer(folder: Path, pooling: str = "cls", **options: Any
     return folder
 
 
-def edit_config(folder: Path, name: str = "config.json", **changes: Any) -> Path:
+def edit_config(folder: Path, name: str = "config.json", **changes) -> Path:
     """Change entries of a JSON file in place."""
     file = folder / name
     file.write_text(json.dumps(json.loads(file.read_text()) | changes))
@@ -100,7 +99,7 @@ def edit_config(folder: Path, name: str = "config.json", **changes: Any) -> Path
 
 
 @cache
-def peers(folder: Path) -> tuple[Any, Any]:
+def peers(folder: Path) -> tuple:
     """Model and tokenizer of a folder that does not change, by transformers alone."""
     return (
         transformers.AutoModel.from_pretrained(folder).eval(),
@@ -108,7 +107,7 @@ def peers(folder: Path) -> tuple[Any, Any]:
     )
 
 
-def plainly(folder: Path, pooling: str, sentence: str, layer: int = -1) -> Any:
+def plainly(folder: Path, pooling: str, sentence: str, layer: int = -1):
     """One sentence at a time, without padding, from transformers' own outputs."""
     model, words = peers(folder)
     with torch.inference_mode():

@@ -4,7 +4,6 @@ import json
 import shutil
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -378,9 +377,7 @@ def test_a_model_without_prompts(tmp_path):
         ({"base": "minilm", "train": "nli"}, ["snli", "nli"]),  # the card of the base comes first
     ],
 )
-def test_what_was_trained_here_names_its_data(
-    tmp_path: Path, spec: dict[str, Any], named: list[str]
-) -> None:
+def test_what_was_trained_here_names_its_data(tmp_path: Path, spec: dict, named: list[str]) -> None:
     """By the record that lies beside it; a file by its name alone."""
     folder = save_sentence_transformer(tmp_path / "trained")
     (folder / "theodolite.json").write_text(json.dumps({"version": 1, "spec": spec}))

@@ -5,7 +5,6 @@ import json
 import pickle
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 from unittest.mock import Mock
 from weakref import WeakValueDictionary
 
@@ -177,7 +176,7 @@ def new_source(folder):
 
 def precisions() -> set[str]:
     """How exact torch's products of float32 are at present."""
-    backends: Any = torch.backends
+    backends = torch.backends
     parts = (backends.cuda.matmul, backends.cudnn.conv, backends.mkldnn.matmul)
     return {part.fp32_precision for part in parts}
 
@@ -485,7 +484,7 @@ def tokens() -> torch.Tensor:
 @pytest.mark.parametrize("bias", [True, False])
 def test_a_layer_against_float64(layer: nn.Linear, tokens: torch.Tensor, bias: bool) -> None:
     """The product of the very same steps is exact, and no weight or token is off by half a step."""
-    layer.bias = layer.bias if bias else None  # type: ignore[assignment]
+    layer.bias = layer.bias if bias else None
     made = int8.Int8Linear(layer)
     with torch.inference_mode():
         found = made(tokens).double().numpy()

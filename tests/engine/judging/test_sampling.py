@@ -15,7 +15,6 @@ from tests.errors import refused
 from tests.fakes.openai import FakeOpenAI, chat, grade, question, status, talking
 from theodolite.engine.chat import LONGEST, Chat, amount_sent, canonical, text_of
 from theodolite.engine.datasets import Catalog
-from theodolite.engine.errors import Code
 from theodolite.engine.judging import pool, sampling, second, surrogate
 from theodolite.engine.judging.sampling import Draw, SecondMarks, Units
 from theodolite.engine.stats.betting import log_capital
@@ -24,7 +23,7 @@ WEIGHTS = np.array([[0.3, 0.1], [-0.2, 0.0], [0.1, -0.4], [-0.25, 0.2], [0.15, 0
 CELLS = np.array([0, 1, 0, 1, 2])
 
 
-def _every_session(units: Units, truth: np.ndarray, marks: SecondMarks | None = None):  # type: ignore[no-untyped-def]
+def _every_session(units: Units, truth: np.ndarray, marks: SecondMarks | None = None):
     """All orders in which units can be drawn, each with its probability and its draws."""
     for order in permutations(range(len(truth))):
         chance, draws, left = 1.0, list[Draw](), np.ones(len(truth), bool)
@@ -62,7 +61,7 @@ def test_unbiased_whatever_is_chosen_predicted_and_said_by_the_second_judge(
     difference has 1 on average after each mark: with that, Ville's inequality makes the interval
     valid, however the units are chosen.
     """
-    units = Units(WEIGHTS, CELLS, low, expected and np.array(expected))  # type: ignore[arg-type]
+    units = Units(WEIGHTS, CELLS, low, expected and np.array(expected))
     truth = np.array([1.0, 0.0, 1.0, 1.0, low])
     marks = SecondMarks(np.array(grades), np.array([2, 5, 1, 4, 3])) if grades else None
     true, total = WEIGHTS.T @ truth, 0.0
@@ -105,7 +104,7 @@ def test_a_single_look_is_students_interval_where_units_are_alike() -> None:
         draws: list[Draw] = []
         while len(draws) < many:
             drawn, random = [one.unit for one in draws], np.random.default_rng([seed, len(draws)])
-            draws.append(sampling.draw(units, drawn, truth[drawn], (True,), random))  # type: ignore[arg-type]
+            draws.append(sampling.draw(units, drawn, truth[drawn], (True,), random))
         marks = truth[[one.unit for one in draws]]
         ((middle, low, high),) = sampling.single_look(units, draws, marks)
         covered += low <= truth.mean() <= high
@@ -156,7 +155,7 @@ def test_adaptive_choice_needs_fewer_marks() -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("encoders", judging.ENCODERS, ids=["apart", "near twins"])
-def test_claims_do_not_contradict_hidden_judgements(data_root: Path, encoders) -> None:  # type: ignore[no-untyped-def]
+def test_claims_do_not_contradict_hidden_judgements(data_root: Path, encoders) -> None:
     """Cranfield's own judgements, hidden and played by a script, in ten sessions of 300 marks."""
     ((_, world),) = judging.real_worlds(Catalog(data_root), encoders, ("cranfield",))
     played = [judging.adaptive(world, seed, most=300) for seed in range(10)]
@@ -295,7 +294,7 @@ def test_how_it_is_asked(server: FakeOpenAI) -> None:
         ("api:http://x/v1#m", "denied", "https"),
     ],
 )
-def test_what_cannot_judge_is_refused(given: str, code: Code, named: str) -> None:
+def test_what_cannot_judge_is_refused(given: str, code: str, named: str) -> None:
     """Of others there is one form."""
     with refused(code, named):
         canonical(given)

@@ -7,7 +7,6 @@ import zipfile
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
 from unittest.mock import Mock
 
 import mteb
@@ -35,7 +34,6 @@ from tests.fakes.mteb_tasks import (
 from theodolite.app.pages.board import training_data
 from theodolite.engine.encoders import PromptTask, bind_task, describe, load, query_side
 from theodolite.engine.encoders.facts import LATER
-from theodolite.engine.errors import Code
 from theodolite.engine.mteb import models, package, results
 from theodolite.engine.mteb.model import Model
 from theodolite.engine.mteb.package import TESTED
@@ -88,7 +86,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def listed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
     """Puts a model into mteb's registry, whose name is a folder; gives its spec."""
 
-    def put(**said: Any) -> str:
+    def put(**said) -> str:
         meta = ModelMeta.create_empty(
             {
                 "name": str(folder),
@@ -106,7 +104,7 @@ def listed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
     return put
 
 
-def by_mteb(folder: Path, task: Any, side: PromptType | None = None) -> np.ndarray:
+def by_mteb(folder: Path, task, side: PromptType | None = None) -> np.ndarray:
     """What mteb's model gives for a task in a plain script."""
     from datasets import Dataset
     from torch.utils.data import DataLoader
@@ -169,7 +167,7 @@ def test_it_is_measured_as_mteb_measures_it(listed: Callable[..., str]) -> None:
     ],
 )
 def test_what_is_no_encoder_here(
-    listed: Callable[..., str], said: dict[str, Any], code: Code, named: str
+    listed: Callable[..., str], said: dict, code: str, named: str
 ) -> None:
     """Before anything is loaded; so it is on the page."""
     spec = listed(**said)
@@ -273,7 +271,7 @@ def test_without_mteb_a_person_is_told_how_to_get_it(monkeypatch: pytest.MonkeyP
 DOCUMENTS, QUERIES = 1500, 25
 
 
-def collection(type_: str) -> Any:
+def collection(type_: str):
     """A collection of which some documents are judged, in grades; of a reranking, candidates."""
     rng = np.random.default_rng(4)
     # Ties: two documents of one text, and so of one vector.
@@ -293,7 +291,7 @@ def collection(type_: str) -> Any:
 def test_our_search_gives_the_scores_of_mtebs_own(type_: str) -> None:
     """Every metric at every depth to 1e-6: documents with equal vectors, more than are ranked."""
     ours, own = Model(HashEncoder()), Plain(HashEncoder())
-    ours.search = Mock(wraps=ours.search)  # type: ignore[method-assign]
+    ours.search = Mock(wraps=ours.search)
     assert isinstance(ours, SearchProtocol) and not isinstance(own, SearchProtocol)
     found = [score_of(model, collection(type_)) for model in (ours, own)]
     ours.search.assert_called_once()
@@ -308,7 +306,7 @@ def test_our_search_gives_the_scores_of_mtebs_own(type_: str) -> None:
 # Results that others published, as folders, archives and single files of mteb's or of the hub.
 
 
-def of_mteb(folder: Path, revision: str = "r1", data: str = "d1", **said: Any) -> Path:
+def of_mteb(folder: Path, revision: str = "r1", data: str = "d1", **said) -> Path:
     """A file as mteb writes it, with two subsets."""
     parts = [
         {
@@ -423,7 +421,7 @@ def test_an_mteb_of_a_version_never_seen(tmp_path: Path) -> None:
         ({"date": 1e300}, "Error"),
     ],
 )
-def test_files_that_are_no_results(tmp_path: Path, said: dict[str, Any], named: str) -> None:
+def test_files_that_are_no_results(tmp_path: Path, said: dict, named: str) -> None:
     """The file is named; nothing is raised but that."""
     with refused("wrong-kind", "STS17.json", named):
         read(of_mteb(tmp_path, **said))
@@ -446,7 +444,7 @@ def test_files_that_are_no_results(tmp_path: Path, said: dict[str, Any], named: 
     ],
 )
 def test_bytes_that_are_no_results(
-    tmp_path: Path, name: str, raw: bytes, code: Code, named: str
+    tmp_path: Path, name: str, raw: bytes, code: str, named: str
 ) -> None:
     """Nothing is run, nothing is built of them, and why is said."""
     with refused(code, named):

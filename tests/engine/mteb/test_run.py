@@ -3,7 +3,6 @@
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 from unittest.mock import Mock
 
 import httpx
@@ -39,7 +38,6 @@ from tests.fakes.mteb_tasks import (
 )
 from theodolite.engine import evaluate, load, protocols
 from theodolite.engine.datasets import Catalog, Dataset, LabelledSentences, Retrieval, Summaries
-from theodolite.engine.errors import Code
 from theodolite.engine.mteb import conversion, examples, own_tasks, package, suites
 from theodolite.engine.results import Result
 from theodolite.engine.stats.bootstrap import main_sample
@@ -152,7 +150,7 @@ def test_a_task_of_mtebs_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         ("MTEB(eng, v9)", "unknown", "MTEB(eng, v2)"),
     ],
 )
-def test_names_that_mteb_does_not_have(name: str, code: Code, named: str) -> None:
+def test_names_that_mteb_does_not_have(name: str, code: str, named: str) -> None:
     """Are told before anything is computed."""
     with refused(code, named):
         list(evaluate(load("random:8"), name))
@@ -246,7 +244,7 @@ def both(data: Dataset, root: Path | None, task: str = "drinks") -> tuple[Result
     if root is not None:
         folder(root)
     catalog = Catalog(root)
-    catalog.load = lambda name: data  # type: ignore[method-assign]
+    catalog.load = lambda name: data
     ours, theirs = (
         next(evaluate(load("wordllama"), [task], protocol=protocol, data=catalog))
         for protocol in ("mteb-v2", "mteb")
@@ -281,7 +279,7 @@ def same(one: Result, other: Result) -> float:
     ],
 )
 def test_both_give_the_same_score(
-    documents: dict[str, str], judged: Any, candidates: Any, tmp_path: Path
+    documents: dict[str, str], judged, candidates, tmp_path: Path
 ) -> None:
     data = Retrieval("given", QUERIES, documents, {"test": judged}, candidates)
     ours, theirs = both(data, tmp_path)
@@ -305,13 +303,13 @@ def test_a_single_label() -> None:
     assert "single cluster" in " ".join(ours.details["notes"])
 
 
-def pairs(n: int) -> Any:
+def pairs(n: int):
     """Scored pairs, as mteb holds them."""
     left, right = [f"tea {i}" for i in range(n)], [f"tea {i % 2}" for i in range(n)]
     return split({"sentence1": left, "sentence2": right, "score": [i % 3 for i in range(n)]})
 
 
-def few(monkeypatch: pytest.MonkeyPatch, kind: Any) -> Result:
+def few(monkeypatch: pytest.MonkeyPatch, kind) -> Result:
     """The result of a task of mteb's own."""
     monkeypatch.setitem(REGISTRY, "FewOfThem", kind)
     (result,) = evaluate(load("random:8"), ["mteb:FewOfThem"], protocol="mteb")
@@ -342,7 +340,7 @@ SIMILARITY = (AbsTaskSTS, "STS", "cosine_spearman")
     ids=["no such language", "no rows", "no such split"],
 )
 def test_a_task_without_data(
-    kind: Any, data: Any, languages: Any, named: str, monkeypatch: pytest.MonkeyPatch
+    kind, data, languages, named: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of mteb's own: which language or split is empty is said."""
     assert named in str(few(monkeypatch, task_class(*kind, data, languages)).error)
@@ -381,7 +379,7 @@ def rows(n: int, start: int) -> list[tuple[str, list[int]]]:
     return [(f"{i} of the {topics[i - start]}", labels[i - start]) for i in range(start, start + n)]
 
 
-def table(column: str, value: Any) -> Any:
+def table(column: str, value):
     """The splits train and test, with a column made of a row's number and its labels."""
     return DatasetDict(
         {
@@ -396,19 +394,19 @@ def table(column: str, value: Any) -> Any:
     )
 
 
-def labelled(main: str) -> Any:
+def labelled(main: str):
     """Several labels a sentence."""
     base, data = AbsTaskMultilabelClassification, table("label", lambda i, labels: labels)
     return task_class(base, "MultilabelClassification", main, lambda: data, samples_per_label=4)
 
 
-def numbers(main: str) -> Any:
+def numbers(main: str):
     """A number a sentence."""
     data = table("value", lambda i, labels: float(sum(labels) + i % 3))
     return task_class(AbsTaskRegression, "Regression", main, lambda: data)
 
 
-def instructed(type_: str, main: str) -> Any:
+def instructed(type_: str, main: str):
     """Queries with instructions; of a reranking, the same query under two of them."""
     documents = {f"d{i}": text for i, (text, _) in enumerate(rows(12, 50))}
     queries = {f"{k}-{way}": topic for k, topic in enumerate(TOPICS) for way in ("og", "changed")}
@@ -416,7 +414,7 @@ def instructed(type_: str, main: str) -> Any:
     ways = ["the older ones" if "og" in key else "not the older ones" for key in queries]
     top = {key: list(documents)[:8] for key in queries} if type_.endswith("Reranking") else None
 
-    def of_two_rankings(self: Any, scores: Any, qrels: Any, results: Any, **_: Any) -> Any:
+    def of_two_rankings(self, scores, qrels, results, **_):
         changed = {f"{k}": [f"d{k}"] for k in range(4)}
         return evaluate_p_mrr_change(qrels, results, changed, self.k_values)
 
@@ -458,7 +456,7 @@ def test_parts_of_tau_spread_as_tau_does(rng: np.random.Generator) -> None:
         f"{one.metadata.type}, {one.metadata.main_score}" if isinstance(one, type) else ""
     ),
 )
-def test_newer_types(made: Any, of_each: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_newer_types(made, of_each: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """The score of a plain script; values whose mean it is, or the reason why there are none."""
     monkeypatch.setitem(REGISTRY, "FewOfThem", made)
     result = measured("mteb:FewOfThem", "mteb")
@@ -540,7 +538,7 @@ def test_a_task_of_the_hub(hub: FakeHub, tmp_path: Path) -> None:
     """
     from theodolite.app.cli import app
 
-    def evaluated(encoder: str, task: str = TASK, *more: str) -> tuple[int, Any, str]:
+    def evaluated(encoder: str, task: str = TASK, *more: str) -> tuple:
         """Exit code, the main score or the error, and what was said beside it."""
         where = ("--json", "--store", str(tmp_path / "store"))
         done = CliRunner().invoke(app, ["evaluate", encoder, "--tasks", task, *more, *where])

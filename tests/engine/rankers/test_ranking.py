@@ -4,7 +4,6 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -24,7 +23,6 @@ from theodolite.engine import encoders, evaluate, load, rankers
 from theodolite.engine.datasets import Catalog, Retrieval
 from theodolite.engine.datasets.chunks import Splitter, cut
 from theodolite.engine.encoders import MemoryCache, query_side
-from theodolite.engine.errors import Code
 from theodolite.engine.rankers import Ranked, canonical, parse, split
 from theodolite.engine.rankers.fusion import fuse
 from theodolite.engine.rankers.late import LateSource, late
@@ -164,7 +162,7 @@ def test_a_reranker_orders_as_predict_scores(cross: Path, monkeypatch: pytest.Mo
         assert (np.diff(scores) <= 0).all()
     again = rankers.load(f"random:16 > rerank:dir:{cross},3", cache=cache)
     assert again.fingerprint == ranker.fingerprint
-    monkeypatch.setattr(type(again.scorer), "_predict", None)  # type: ignore[attr-defined]
+    monkeypatch.setattr(type(again.scorer), "_predict", None)
     assert lists(rankers.rank(again, queries, SENTENCES)) == lists(ranked)
 
 
@@ -176,10 +174,10 @@ def test_a_reranker_orders_as_predict_scores(cross: Path, monkeypatch: pytest.Mo
     ],
 )
 def test_a_reranker_that_gives_no_number(
-    scores: np.ndarray, code: Code, named: str, cross: Path, monkeypatch: pytest.MonkeyPatch
+    scores: np.ndarray, code: str, named: str, cross: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """NaN orders nothing."""
-    ranker: Any = rankers.load(f"bm25 > rerank:dir:{cross}")
+    ranker = rankers.load(f"bm25 > rerank:dir:{cross}")
     monkeypatch.setattr(ranker.scorer, "run", lambda _: scores)
     with refused(code, named):
         rankers.rank(ranker, ["cat"], DOCUMENTS)
@@ -221,7 +219,7 @@ def test_a_rankers_batch_that_does_not_fit_the_memory_is_halved(how: str, tmp_pa
     spec = f"{how}:dir:{make(Folders(tmp_path), 'made')}"
     texts = [f"the cat {'dog ' * i}" for i in range(20)]
     expected = rankers.rank(rankers.of(rankers.load(spec)), ["the cat"], texts)
-    ranker: Any = rankers.of(rankers.load(spec))
+    ranker = rankers.of(rankers.load(spec))
     model = ranker.scorer if "rerank" in how else ranker.model
     memory = Allocation(model.run(lambda loaded, _: loaded[0]), most=200)
     found = rankers.rank(ranker, ["the cat"], texts)
@@ -244,7 +242,7 @@ def test_a_rankers_batch_that_does_not_fit_the_memory_is_halved(how: str, tmp_pa
     ],
 )
 def test_colbert_queries_end_where_the_positions_of_its_model_do(
-    settings: dict[str, Any], length: int, tmp_path: Path
+    settings: dict, length: int, tmp_path: Path
 ) -> None:
     """Where the library fails; else they are as long as it makes them. What is cut is counted."""
     folder = _late(Folders(tmp_path), "late")
@@ -252,7 +250,7 @@ def test_colbert_queries_end_where_the_positions_of_its_model_do(
     expansion = settings.get("query_expansion")
     own = settings | ({"query_expansion": {**expansion, "token": "cat"}} if expansion else {})
     file.write_text(json.dumps(json.loads(file.read_text()) | own))
-    ranker: Any = rankers.load(f"colbert:dir:{folder}")
+    ranker = rankers.load(f"colbert:dir:{folder}")
     (made,) = ranker.queries(["dog " * 40])
     assert len(made) == length
     assert ranker.warnings == (f"1 text was cut to {length} tokens.",)
@@ -286,7 +284,7 @@ def test_bm25_scores_as_mtebs_baseline(name: str) -> None:
     assert isinstance(data, Retrieval)
     reranking, search = ("Reranking", "map_at_1000"), ("Retrieval", "ndcg_at_10")
     kind, main = reranking if data.candidates else search
-    model: Any = BM25Search()
+    model = BM25Search()
     model.mteb_model_meta = bm25_s
     theirs = mteb_tasks.scores(AbsTaskRetrieval, kind, main, mteb_tasks.retrieval_of(data), model)
     (ours,) = evaluate(rankers.load("bm25?stemmer=english&stopwords=english"), name)
@@ -369,7 +367,7 @@ def test_commas_within_parentheses_and_steps_separate_no_list() -> None:
         ("", "missing", "empty"),
     ],
 )
-def test_a_spec_that_cannot_be_read(spec: str, code: Code, named: str) -> None:
+def test_a_spec_that_cannot_be_read(spec: str, code: str, named: str) -> None:
     """Says what was given, and what to write."""
     with refused(code, named):
         parse(spec)

@@ -1,7 +1,6 @@
 """Cosines, alignment, uniformity, random pairs, groups and densities against other code."""
 
 import math
-from typing import Any
 
 import numpy as np
 import pytest
@@ -108,7 +107,7 @@ def test_gold_groups_of_figure_4() -> None:
     # The histogram counts every pair once, also cosines of exactly -1 and 1.
     cosines = np.array([-1.0, 0.0, 0.5, 1.0])
     found = geometry.histogram(cosines, geometry.gold_groups(np.array([0.0, 5.0, 5.0, 2.0])))
-    assert [sum(group) for group in found["counts"]] == [1, 0, 1, 0, 2]  # type: ignore[attr-defined]
+    assert [sum(group) for group in found["counts"]] == [1, 0, 1, 0, 2]
 
 
 @pytest.mark.parametrize("n", [2, 50, 5000])
@@ -168,14 +167,14 @@ def test_hubness_is_the_skew_of_brute_force_counts() -> None:
     ["dev", "test", *(pytest.param(part, marks=pytest.mark.long) for part in ("train", "all"))],
 )
 def test_the_golden_figures_of_sts_b(
-    real: Catalog, reference: dict[str, Any], encoder: Encoder, split: str
+    real: Catalog, reference: dict, encoder: Encoder, split: str
 ) -> None:
     """Alignment, uniformity and singular values of the static encoder, to 1e-6 relative.
 
     `all` is the whole STS-B: 148,876,140 pairs.
     """
     expected = reference["alignment_uniformity_stsb"][split]
-    parts: Any = real.load("STSBenchmark").parts  # type: ignore[union-attr]
+    parts = real.load("STSBenchmark").parts
     chosen = list(parts.values()) if split == "all" else [parts[split]]
     left = encoder.encode([s for part in chosen for s in part.left])
     right = encoder.encode([s for part in chosen for s in part.right])

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 import pytest
@@ -88,7 +87,7 @@ def correlation(cosines: np.ndarray, gold: np.ndarray, axis: int = -1) -> np.nda
     return (x * y).mean(axis)
 
 
-def by_scipy(score: Callable[..., Any], resamples: int, *values: np.ndarray) -> np.ndarray:
+def by_scipy(score: Callable, resamples: int, *values: np.ndarray) -> np.ndarray:
     """The ends of its paired percentile bootstrap of a difference, in points."""
     found = stats.bootstrap(
         values,
@@ -170,7 +169,7 @@ def test_all_pairs_at_once_are_the_pairs_one_by_one(rng: np.random.Generator) ->
 
 @pytest.mark.parametrize("correlation", ["spearman", "pearson", None])
 def test_encoders_resampled_together_are_those_resampled_alone(
-    correlation: Any, rng: np.random.Generator
+    correlation, rng: np.random.Generator
 ) -> None:
     """To the digit: with ties, without spread, and with golds of their own."""
     gold = None if correlation is None else rng.integers(0, 6, 40) / 2

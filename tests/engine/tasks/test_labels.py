@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pytest
@@ -196,8 +195,8 @@ def read(header: str, rows: list[str], mapping: Mapping) -> Dataset:
 def result(data: Dataset, task: str) -> Result:
     """What an encoder of hashes gets on it, from a catalog of nothing else."""
     catalog = Catalog()
-    catalog.load = lambda name: data  # type: ignore[method-assign]
-    catalog.list = lambda: [DatasetInfo(data.name, data.kind, "upload", "")]  # type: ignore[method-assign]
+    catalog.load = lambda name: data
+    catalog.list = lambda: [DatasetInfo(data.name, data.kind, "upload", "")]
     (found,) = evaluate(HashEncoder(), [task], data=catalog)
     assert found.error is None
     return found
@@ -242,7 +241,7 @@ def test_a_column_names_the_clusters() -> None:
     ],
 )
 def test_examples_that_share_a_text_are_one_cluster(
-    kind: Any, columns: tuple[str, ...], row: Any, cluster: Any, facts: dict[str, Any]
+    kind, columns: tuple[str, ...], row, cluster, facts: dict
 ) -> None:
     mapping = Mapping(kind, {name: name for name in columns})
     found = result(read(",".join(columns), [*map(row, range(120))], mapping), "upload:mine")

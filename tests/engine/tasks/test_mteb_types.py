@@ -1,7 +1,6 @@
 """MTEB's types of task: the scores of mteb's own classes, given the same vectors, to 1e-6."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import mteb
 import numpy as np
@@ -38,7 +37,7 @@ from theodolite.engine.stats.bootstrap import main_sample
 from theodolite.engine.tasks import Measurement, Task, clustering, retrieval, type_of
 
 
-def measured(kind: str, data: Any, model: Given, protocol: str = "mteb-v2") -> Measurement:
+def measured(kind: str, data, model: Given, protocol: str = "mteb-v2") -> Measurement:
     """What ours makes of the vectors; its values per example have the main score for a mean."""
     task = Task("mine", kind, "mine", data.kind, protocol, "", "")
     way = type_of(task, protocols.get(protocol))
@@ -71,14 +70,14 @@ OF_MTEB = {
 
 def compared(
     kind: str,
-    data: Any,
+    data,
     model: Given,
-    theirs: Any,
+    theirs,
     most: int,
     protocol: str = "mteb-v2",
     way: str = "",
-    **how: Any,
-) -> tuple[Measurement, Mapping[str, Any]]:
+    **how,
+) -> tuple[Measurement, Mapping]:
     """Ours and what mteb scores, after it was seen that every score of ours is one of theirs.
 
     Args:
@@ -359,7 +358,7 @@ def test_summarization(protocol: str, rng: np.random.Generator) -> None:
     ratings = tuple(rng.integers(1, 6, 6).astype(np.float64) for _ in range(10))
     documents = tuple(f"d{i}" for i in range(10))
     model = Given([*documents, *texts], np.concatenate([np.zeros((10, 8), np.float32), vectors]))
-    how: dict[str, Any] = {"min_score": 0, "max_score": 5}
+    how = {"min_score": 0, "max_score": 5}
     how |= {"evaluator": DeprecatedSummarizationEvaluator} if protocol == "mteb-v1" else {}
     table = {
         "text": list(documents),

@@ -8,7 +8,6 @@ from tests.errors import refused
 from tests.fakes import folder
 from theodolite.engine import protocols, tasks
 from theodolite.engine.datasets import Catalog
-from theodolite.engine.errors import Code
 
 pytestmark = pytest.mark.usefixtures("no_folder")
 
@@ -88,7 +87,7 @@ def ways(name: str) -> list[str]:
     ],
 )
 def test_an_unknown_name_says_close_ones(
-    tmp_path: Path, name: str, code: Code, named: list[str]
+    tmp_path: Path, name: str, code: str, named: list[str]
 ) -> None:
     """Case is no obstacle; the ways to measure a labelled set are all named."""
     with refused(code, *named):

@@ -1,7 +1,5 @@
 """Scored pairs: aggregation and three similarities, by hand, scipy and scikit-learn."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 from scipy import stats
@@ -11,7 +9,6 @@ from sklearn.preprocessing import StandardScaler
 
 from tests.errors import refused
 from theodolite.engine.datasets.types import PairPart, ScoredPairs
-from theodolite.engine.errors import Code
 from theodolite.engine.progress import nobody
 from theodolite.engine.results import Score
 from theodolite.engine.stats.bootstrap import main_sample
@@ -23,7 +20,7 @@ SPLITS = {"train": 40, "dev": 20, "test": 30}
 Scale = tuple[float, float]
 
 
-def pairs(kind: Any, parts: dict[str, Any], scale: Scale = (0.0, 5.0)) -> ScoredPairs:
+def pairs(kind, parts: dict, scale: Scale = (0.0, 5.0)) -> ScoredPairs:
     """Pairs by their gold scores: sentences do not matter, vectors are given by position."""
     made = {
         name: PairPart(tuple("a" * len(gold)), tuple("b" * len(gold)), np.asarray(gold, float))
@@ -32,7 +29,7 @@ def pairs(kind: Any, parts: dict[str, Any], scale: Scale = (0.0, 5.0)) -> Scored
     return ScoredPairs("mine", made, kind, scale)
 
 
-def drawn(kind: Any, sizes: dict[str, int], scale: Scale = (0.0, 5.0)) -> tuple[Any, np.ndarray]:
+def drawn(kind, sizes: dict[str, int], scale: Scale = (0.0, 5.0)) -> tuple:
     """Random gold, and vectors whose columns have other means and spreads, the last one none."""
     vectors = RNG.normal(size=(2 * sum(sizes.values()), 8)) * [9, 1, 1, 0.1, 3, 1, 1, 0]
     gold = {name: RNG.uniform(*scale, n).round(1) for name, n in sizes.items()}
@@ -147,7 +144,7 @@ def test_what_has_no_correlation() -> None:
     ids=["one pair", "one score", "one vector"],
 )
 def test_no_correlation_at_all_is_refused(
-    gold: list[float], vectors: np.ndarray, code: Code, named: str
+    gold: list[float], vectors: np.ndarray, code: str, named: str
 ) -> None:
     with refused(code, "mine", named):
         sts.measure(pairs("splits", {"all": gold}), vectors)

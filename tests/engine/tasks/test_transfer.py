@@ -25,7 +25,6 @@ from theodolite.engine.datasets import (
     PairPart,
     ScoredPairs,
 )
-from theodolite.engine.errors import Code
 from theodolite.engine.progress import nobody
 from theodolite.engine.results import Score
 from theodolite.engine.stats.bootstrap import bootstrap, main_sample
@@ -106,7 +105,7 @@ def test_word_content_is_linear_whatever_is_asked_for(rng: np.random.Generator) 
     ],
 )
 def test_what_cannot_be_measured_is_said(
-    labels: list[str], splits: list[str], code: Code, named: list[str]
+    labels: list[str], splits: list[str], code: str, named: list[str]
 ) -> None:
     """One class, too few examples, unknown labels, missing and strange splits."""
     data = LabelledSentences("mine", [f"s {i}" for i in range(30)], labels, splits)
@@ -276,7 +275,7 @@ def test_the_main_score_is_the_mean_of_six_recalls(measured: Measurement) -> Non
     ],
 )
 def test_what_captions_cannot_be_measured_is_said(
-    data: Captions, code: Code, named: list[str]
+    data: Captions, code: str, named: list[str]
 ) -> None:
     """Too few to draw contrasts from, and splits that are not there."""
     with refused(code, "COCO", *named):

@@ -6,7 +6,6 @@ import sys
 from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 from weakref import WeakSet
 
 import numpy as np
@@ -31,7 +30,7 @@ from theodolite.engine.training.objectives import Column, Objective, in_batch_lo
 
 def spec(objective: str = "unsup", **changes: object) -> TrainSpec:
     """A spec with only what an objective reads."""
-    return TrainSpec(objective, BASE, "train.txt", "out", **({"dropout": 0.0} | changes))  # type: ignore[arg-type]
+    return TrainSpec(objective, BASE, "train.txt", "out", **({"dropout": 0.0} | changes))
 
 
 def three_columns(dtype: torch.dtype) -> list[torch.Tensor]:
@@ -259,7 +258,7 @@ def test_delete_one_takes_each_word_as_often(rng: np.random.Generator) -> None:
 @pytest.mark.parametrize("sentence", ["", "   ", "cat", "a cat", "猫がマットの上に座る"])
 def test_something_of_a_sentence_always_stays(change: str, sentence: str) -> None:
     """Also of none, of one word, and of a script without spaces."""
-    plain: Any = SimpleNamespace(ids=list)  # instead of tokens, the sentences
+    plain = SimpleNamespace(ids=list)  # instead of tokens, the sentences
     (changed,) = augment.ChangedWords(change, 0.99)([sentence], [], plain, default_rng(0))
     assert changed == sentence if len(sentence.split()) < 2 else len(changed.split()) == 1
 

@@ -4,7 +4,6 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
-from typing import Any
 
 import pytest
 
@@ -35,7 +34,7 @@ def calls_between_files(events: Iterator[Event]) -> set[tuple[str, str]]:
         name = "" if frame is None else str(frame.f_globals.get("__name__"))
         return name if name.startswith(ENGINE) else ""
 
-    def profile(frame: FrameType, event: str, _: Any) -> None:
+    def profile(frame: FrameType, event: str, _) -> None:
         back = frame.f_back
         while back is not None and not file_of(back):
             back = back.f_back
@@ -59,7 +58,7 @@ def test_the_first_update_is_near(
 ) -> None:
     """No more stays than one remembers; docs/architecture.md says which."""
 
-    def update(*_: Any) -> None:
+    def update(*_) -> None:
         sys.setprofile(None)
         raise Updating
 

@@ -6,7 +6,6 @@ from collections import namedtuple
 from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import psutil
@@ -34,7 +33,7 @@ from theodolite.engine.stats.bootstrap import Sample
 A, B, C = "random:32", "random:96", "wordllama"
 
 
-def answers(workspace: Workspace, **values: Any) -> list[BoardAnswer]:
+def answers(workspace: Workspace, **values) -> list[BoardAnswer]:
     """All that is shown of a board, one after the other."""
     return list(BOARD.answer(workspace, BoardSpec(**values), lambda job: True))
 
@@ -96,7 +95,7 @@ def test_one_task_only_costs_the_others_nothing(measured: Workspace) -> None:
         ({"types": ("STS",)}, [A, B]),
     ],
 )
-def test_filters(measured: Workspace, asked: dict[str, Any], names: list[str]) -> None:
+def test_filters(measured: Workspace, asked: dict, names: list[str]) -> None:
     """By what is known of an encoder, and by type of task; what is not known does not fit."""
     found = standings.board(measured, BoardSpec(**asked))
     assert sorted(found.encoders) == names
@@ -113,7 +112,7 @@ def test_filters(measured: Workspace, asked: dict[str, Any], names: list[str]) -
     ],
 )
 def test_what_nothing_fits_is_refused(
-    measured: Workspace, code: Any, named: object, asked: dict[str, Any]
+    measured: Workspace, code, named: object, asked: dict
 ) -> None:
     with refused(code, named):
         standings.board(measured, BoardSpec(**asked))
@@ -272,14 +271,14 @@ def opened(workspace: Workspace, tmp_path: Path) -> Workspace:
     return workspace
 
 
-def drawn(workspace: Workspace) -> dict[str, Any]:
+def drawn(workspace: Workspace) -> dict:
     """What the page shows: label -> cells."""
     answer = BOARD.last(workspace, BoardSpec(published=True), lambda job: True)
     (grid,) = (block for block in answer.blocks() if isinstance(block, Grid))
     return {f"{name}, {small}" if small else name: cells for name, small, cells in grid.rows}
 
 
-def rows(workspace: Workspace) -> list[dict[str, Any]]:
+def rows(workspace: Workspace) -> list[dict]:
     """Those of a board without published ones."""
     return BOARD.last(workspace, BoardSpec(), lambda job: True).rows()
 
@@ -441,25 +440,23 @@ def test_what_another_machine_measured_is_not_shown(workspace: Workspace) -> Non
     assert list(cost.rows_by_encoder(workspace)) == ["random:32"]
 
 
-def timed(ms: float, load: float, **more: Any) -> dict[str, Any]:
+def timed(ms: float, load: float, **more) -> dict:
     """A measurement as its process prints it, with single sentences of so many milliseconds."""
     even = {length: [1000 / ms] * 5 for length in ("16", "64", "256")}
     return FOUND | {"latency_ms": [ms] * 60, "per_second": even, "load": load, "cores": 2} | more
 
 
 @pytest.fixture
-def process(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+def process(monkeypatch: pytest.MonkeyPatch) -> list[dict]:
     """What the next processes that measure an encoder will print."""
-    next_ones: list[dict[str, Any]] = []
+    next_ones = []
     monkeypatch.setattr(footprint, "in_own_process", lambda *_: next_ones.pop(0))
     monkeypatch.setattr(footprint, "_LOOK", 0.0)
     monkeypatch.setattr(footprint, "others", lambda: lambda: 0.0)
     return next_ones
 
 
-def test_what_was_disturbed_is_measured_again(
-    workspace: Workspace, process: list[dict[str, Any]]
-) -> None:
+def test_what_was_disturbed_is_measured_again(workspace: Workspace, process: list[dict]) -> None:
     """Until it is quiet, three times at most; then the least disturbed is kept, and said so."""
     process += [timed(70, 1.9), timed(10, 0.1), timed(70, 1.9), timed(30, 0.5), timed(50, 1.0)]
     cost.measure(workspace, "random:32")
@@ -474,7 +471,7 @@ def test_what_was_disturbed_is_measured_again(
 
 
 def test_a_disturbed_measurement_is_not_kept_for_good(
-    workspace: Workspace, process: list[dict[str, Any]]
+    workspace: Workspace, process: list[dict]
 ) -> None:
     """It is measured once more whenever it is needed; a worse one does not replace it."""
     process += [timed(ms, 1.9) for ms in (70, 60, 65, 90, 40)] + [timed(10, 0.0)]
@@ -488,7 +485,7 @@ def test_a_disturbed_measurement_is_not_kept_for_good(
 
 
 def test_nothing_is_repeated_while_other_programs_are_busy(
-    workspace: Workspace, process: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, process: list[dict], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It would be no better: what is there is kept as disturbed, and repeated once it is quiet."""
     process += [timed(70, 1.9), timed(10, 0.1)]
@@ -511,7 +508,7 @@ UNEVEN = {"16": [100.0, 60.0], "64": [9.0, 9.0]}
         ({"per_second": UNEVEN, "load": None}, False),
     ],
 )
-def test_repeats_that_differ_disturb_too(changes: dict[str, Any], disturbed: bool) -> None:
+def test_repeats_that_differ_disturb_too(changes: dict, disturbed: bool) -> None:
     """By more than half; not where nothing is said of the load, nor at an endpoint's server."""
     found = {key: value for key, value in (timed(10, 0.0) | changes).items() if value is not None}
     assert footprint.is_disturbed(found) is disturbed

@@ -8,7 +8,6 @@ from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import gradio as gr
 import numpy as np
@@ -84,7 +83,7 @@ def file(tmp_path: Path) -> Path:
     return written(tmp_path / "topics.csv", topics(40))
 
 
-def chosen(workspace: Workspace, given: Path | str, encoders: Sequence[str], **limits: Any) -> Any:
+def chosen(workspace: Workspace, given: Path | str, encoders: Sequence[str], **limits):
     """The sheet of a file."""
     return th.choose(given, encoders, workspace=workspace, **limits).sheet
 
@@ -95,12 +94,12 @@ def scored(workspace: Workspace, spec: str, task: str) -> float:
     return next(score.score for score in result.scores if score.main)
 
 
-def codes(sheet: Any) -> set[str]:
+def codes(sheet) -> set[str]:
     """Of its warnings."""
     return {one["code"] for one in sheet["warnings"]}
 
 
-def warning(sheet: Any, code: str) -> str:
+def warning(sheet, code: str) -> str:
     """The one with a code."""
     (message,) = [one["message"] for one in sheet["warnings"] if one["code"] == code]
     return str(message)
@@ -208,7 +207,7 @@ REPEATED += [(REPEATED[0][0].upper(), "sea")]
     ids=["repeated, one label for most", "three"],
 )
 def test_what_is_wrong_with_the_data_is_said(
-    ready: Workspace, tmp_path: Path, rows: Any, said: dict[str, str]
+    ready: Workspace, tmp_path: Path, rows, said: dict[str, str]
 ) -> None:
     """What can be said without an answer is said all the same."""
     sheet = chosen(ready, written(tmp_path / "odd.csv", rows), TWO)
@@ -242,7 +241,7 @@ REVIEWS = [
     ids=["stars", "decimals", "topics"],
 )
 def test_the_columns_used_are_found_by_their_values(
-    ready: Workspace, tmp_path: Path, head: Any, rows: Any, used: dict[str, str]
+    ready: Workspace, tmp_path: Path, head, rows, used: dict[str, str]
 ) -> None:
     """Numbers that repeat are labels, ids, dates and measurements are not; the plan says which."""
     name = data.bring(ready, written(tmp_path / "mine.csv", rows, head))
@@ -295,7 +294,7 @@ def test_several_columns_that_could_be_meant_are_asked_for(
     ids=["one label", "no text", "another column", "no rows", "empty texts", "numbers"],
 )
 def test_what_cannot_be_asked_is_said_in_a_sentence(
-    ready: Workspace, tmp_path: Path, rows: Any, head: Any, columns: str | None, named: str
+    ready: Workspace, tmp_path: Path, rows, head, columns: str | None, named: str
 ) -> None:
     """And nothing is begun."""
     with pytest.raises(UserError, match=named):
@@ -497,7 +496,7 @@ SHEET = {
 }
 
 
-def nothing_cheaper(n: int | None) -> dict[str, Any]:
+def nothing_cheaper(n: int | None) -> dict:
     more = {"encoder": "b", "spec": "b", "n": n, "power": 0.8}
     return {"cheapest": ROW | {"behind": NONE}, "nothing_cheaper": more}
 
@@ -545,7 +544,7 @@ SMALLER = {"dtype": "int8", "bytes_per_vector": 384.0, "spec": "a | x", "behind"
         (RANDOM, [], ["smaller", "more examples"]),
     ],
 )
-def test_sentences(changes: dict[str, Any], said: list[str], unsaid: list[str]) -> None:
+def test_sentences(changes: dict, said: list[str], unsaid: list[str]) -> None:
     """Nothing of a handful of examples, of times on a busy machine, or of a tie with noise."""
     whole = " ".join(sentences(SHEET | changes))
     assert [text for text in (*said, *unsaid) if text in whole] == said
@@ -565,7 +564,7 @@ def test_sentences(changes: dict[str, Any], said: list[str], unsaid: list[str]) 
         ),
     ],
 )
-def test_headlines(changes: dict[str, Any], line: str) -> None:
+def test_headlines(changes: dict, line: str) -> None:
     assert headline(SHEET | changes) == line
 
 
@@ -588,7 +587,7 @@ def test_headlines(changes: dict[str, Any], line: str) -> None:
         ),
     ],
 )
-def test_the_table(changes: dict[str, Any], rows: list[tuple[Any, ...]]) -> None:
+def test_the_table(changes: dict, rows: list[tuple]) -> None:
     """The smallest form is a row of its own where it is not one of the encoders as they are."""
     (_, table) = Decision(ASKED, SHEET | changes)._numbers()
     assert isinstance(table, Table)
@@ -690,7 +689,7 @@ def test_the_verdict_comes_first(won: int, lost: int, verdict: str, first: str) 
     ids=["few rows", "few a label", "one label", "no transformer"],
 )
 def test_what_cannot_be_trained_on_is_refused_before_it_starts(
-    workspace: Workspace, base: str, tmp_path: Path, rows: Any, encoder: str, code: str, named: str
+    workspace: Workspace, base: str, tmp_path: Path, rows, encoder: str, code: str, named: str
 ) -> None:
     file = written(tmp_path / "bad.csv", rows)
     with refused(code, named):
@@ -702,7 +701,7 @@ def test_what_cannot_be_trained_on_is_refused_before_it_starts(
     "changes",
     [{"task": None}, {"n": 59}, {"kind": "sentences"}, {"improvement": {}}, {"rankers": True}, {}],
 )
-def test_training_is_offered_where_it_is_possible(changes: dict[str, Any]) -> None:
+def test_training_is_offered_where_it_is_possible(changes: dict) -> None:
     """Of the encoders that can be trained the best; not without labels, and not a second time."""
     rows = [("wordllama", 90), ("minilm", 80), ("minilm?dtype=int8", 85), ("dir:/tmp/x", 70)]
     encoders = [{"encoder": name, "score": score, "low": 1.0} for name, score in rows]

@@ -2,7 +2,6 @@
 
 import re
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -77,7 +76,7 @@ def test_a_grid_of_rankers_and_chunks_is_compared(workspace: Workspace, folder: 
     assert over["low"] <= single.low + 0.5 and over["high"] >= single.high - 0.5
 
 
-def sheet_of(**scores: float) -> Any:
+def sheet_of(**scores: float):
     """A sheet of 900 queries on which set-ups differ by a constant and a little noise."""
     rng = np.random.default_rng(0)
     base = rng.random(900) * 0.2
@@ -142,7 +141,7 @@ def test_what_was_cut_off_is_counted_as_the_tokenizer_counts(workspace: Workspac
         ({"rankers": "nothing:x"}, "unknown", "nothing"),
     ],
 )
-def test_what_is_no_set_up_is_refused(options: dict[str, str], code: Any, named: str) -> None:
+def test_what_is_no_set_up_is_refused(options: dict[str, str], code, named: str) -> None:
     with refused(code, named):
         ChooseSpec("cranfield", **options)
 
@@ -183,13 +182,13 @@ def sections(folder: Path, many: int = 50) -> Path:
     return files(folder, dict(parts[:many]))
 
 
-def chosen(workspace: Workspace, given: Path | str, **options: Any) -> Decision:
+def chosen(workspace: Workspace, given: Path | str, **options) -> Decision:
     """Of three rankers, unless it is said otherwise."""
     options = {"rankers": "bm25, wordllama, fuse(bm25,wordllama)", "chunks": "whole"} | options
     return th.choose(given, workspace=workspace, **options)
 
 
-def judge_of(workspace: Workspace, collection: str) -> Any:
+def judge_of(workspace: Workspace, collection: str):
     """A person who wants the document that a query was made from."""
     data = workspace.catalog.load(collection)
     assert isinstance(data, Retrieval)
@@ -235,7 +234,7 @@ def test_a_newcomer_s_walk(workspace: Workspace, tmp_path: Path) -> None:
     assert any("not which queries are asked" in note for note in notes)
 
 
-def difference(workspace: Workspace, session: str, judge: Any) -> float:
+def difference(workspace: Workspace, session: str, judge) -> float:
     """What all marks would say, in points."""
     state = open_session(workspace, session)
     marks = [
@@ -281,7 +280,7 @@ def test_folders_that_cannot_be_ranked(
         chosen(workspace, files(tmp_path / "few", named))
 
 
-def wrote(workspace: Workspace, server: FakeOpenAI, name: str = "asked", **more: Any) -> Any:
+def wrote(workspace: Workspace, server: FakeOpenAI, name: str = "asked", **more):
     """Have the server write five queries, and return what it was told before."""
     given = {"model": f"api:{server.url}#fake", "n": 5, "send_texts": False} | more
     told: list[str] = []
@@ -303,7 +302,7 @@ def test_a_language_model_may_write_queries(
     assert sheet["task"] == "upload:asked|queries:rule" and sheet["by_rule"]
     kinds = {one["kind"]: one["n"] for one in sheet["kinds"]}
     assert kinds["written"] == 5 and {"known", "cloze"} < kinds.keys()
-    data: Any = workspace.catalog.load("upload:asked")
+    data = workspace.catalog.load("upload:asked")
     for key, query in data.queries.items():
         document = key.removeprefix("written:")
         assert data.judgements["test"][key] == {document: 1}
@@ -317,7 +316,7 @@ def test_what_was_written_before_a_fault_is_kept(
     chosen(workspace, sections(tmp_path / "guide", 12))
     server.next = [talking('{"query": "tea?"}'), status(401, "no more")]
     row, _ = wrote(workspace, server, n=12)
-    many = len(workspace.catalog.load("upload:asked").queries)  # type: ignore[union-attr]
+    many = len(workspace.catalog.load("upload:asked").queries)
     assert 1 <= many < 12 and "no more" in " ".join(row["info"]["notes"])
     away = {"model": "api:https://models.example/v1#m", "name": "other"}
     for server.next, more, code, named in (

@@ -1,7 +1,5 @@
 """The checks of fairness on a store of invented results: what they find, and what they ask for."""
 
-from typing import Any
-
 import pytest
 
 from tests.errors import refused
@@ -25,18 +23,18 @@ def workspace(workspace: Workspace) -> Workspace:
     return workspace
 
 
-def advise(workspace: Workspace, encoders: Any = (), tasks: Any = (), **choice: Any) -> Fairness:
+def advise(workspace: Workspace, encoders=(), tasks=(), **choice) -> Fairness:
     """All checks."""
     return FAIR.last(workspace, FairSpec(encoders, tasks, **choice), lambda job: True)
 
 
-def check(workspace: Workspace, key: str, *encoders: str, **choice: Any) -> tuple[Check, str]:
+def check(workspace: Workspace, key: str, *encoders: str, **choice) -> tuple[Check, str]:
     """One check, and its sentences."""
     found = advise(workspace, encoders, **choice).checks[key]
     return found, " ".join(found.words)
 
 
-def evidence(found: Check, name: str) -> list[tuple[Any, ...]]:
+def evidence(found: Check, name: str) -> list[tuple]:
     """The rows of a chart or table."""
     return [tuple(row.values()) for row in found.numbers[f"theodolite-{name}"]]
 
@@ -64,7 +62,7 @@ def measured_at_64(workspace: Workspace, big: float, bag: float, method: str = "
     [(64.0, (-1.0, -1.0, f"{BAG} overtakes {BIG}"), "look"), (75.0, (1.0, 1.0, ""), "fine")],
 )
 def test_an_order_that_size_made_is_looked_at(
-    workspace: Workspace, big: float, order: tuple[Any, ...], verdict: str
+    workspace: Workspace, big: float, order: tuple, verdict: str
 ) -> None:
     """At 64 dimensions the two large ones change places, or do not."""
     measured_at_64(workspace, big, bag=65.0)
@@ -141,7 +139,7 @@ def test_similarities_stand_in_columns_of_their_own(workspace: Workspace) -> Non
             ("learned_spearman", None, learned),
             ("learned_mse", None, 0.9),
         ]
-        more: dict[str, Any] = {"metric": "spearman", "numbers": numbers}
+        more = {"metric": "spearman", "numbers": numbers}
         put(workspace.store, name, "STSBenchmark", cosine, "pitfalls", **more)
     found, words = check(workspace, "similarity", BIG, BAG)
     assert found.verdict == "look" and "the second under learned" in words
@@ -217,7 +215,7 @@ def seeds(other: float) -> list[tuple[str, float, dict[str, int]]]:
     ids=["alike in size", "better", "worse than a baseline", "spreads that meet", "far above"],
 )
 def test_verdicts(
-    workspace: Workspace, results: Any, key: str, encoders: tuple[str, ...], verdict: str, said: str
+    workspace: Workspace, results, key: str, encoders: tuple[str, ...], verdict: str, said: str
 ) -> None:
     """An encoder has to beat the best baseline, and another one by more than a seed moves it."""
     workspace.store.encoders.add("random:256", {"dim": 256})
@@ -283,9 +281,7 @@ def test_each_seed_and_size_is_a_condition(workspace: Workspace) -> None:
     ],
     ids=["projection", "task", "encoders"],
 )
-def test_what_cannot_be_asked(
-    workspace: Workspace, asked: dict[str, Any], code: Any, named: object
-) -> None:
+def test_what_cannot_be_asked(workspace: Workspace, asked: dict, code, named: object) -> None:
     with refused(code, named):
         advise(workspace, **asked)
 

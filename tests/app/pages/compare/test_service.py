@@ -2,7 +2,6 @@
 
 from itertools import product
 from threading import Event
-from typing import Any
 
 import numpy as np
 import pytest
@@ -42,7 +41,7 @@ def workspace(workspace: Workspace) -> Workspace:
 
 
 def compare(
-    workspace: Workspace, encoders: Any, tasks: Any = (), protocol: str | None = None, **more: Any
+    workspace: Workspace, encoders, tasks=(), protocol: str | None = None, **more
 ) -> Comparison:
     """The comparison of stored results."""
     return compare_by(workspace, CompareSpec(encoders, tasks, protocol, **more))
@@ -72,7 +71,7 @@ def test_verdicts_are_corrected_over_the_tasks_of_a_column() -> None:
 
 
 @pytest.mark.parametrize(("p", "verdict"), [(0.06, "tie"), (0.04, "a")])
-def test_one_bootstrap_alone_is_decided_by_its_p_value(p: float, verdict: Any) -> None:
+def test_one_bootstrap_alone_is_decided_by_its_p_value(p: float, verdict) -> None:
     """Of few examples that differ, percentiles leave out 0 too soon: 9 of 60 equal encoders."""
     found = verdicts({(B, "x"): (difference(1.0, p), None)})
     assert found[B, "x"] == Verdict(difference(1.0, p), p, "bootstrap", p, 1, verdict)

@@ -3,7 +3,6 @@
 import csv
 import io
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -32,7 +31,7 @@ def shelf(starter: Workspace, tmp_path_factory: pytest.TempPathFactory) -> Works
     return starter
 
 
-def ask(shelf: Workspace, find: str, dataset: str = "upload:lines", **how: Any) -> Curated:
+def ask(shelf: Workspace, find: str, dataset: str = "upload:lines", **how) -> Curated:
     """Answer a question on the small collection."""
     return measure(shelf, CurateSpec(find, dataset, **how))
 
@@ -74,7 +73,7 @@ def test_outliers_and_typical_have_the_length_asked_for(shelf: Workspace) -> Non
         ("near", {"encoder": "no such"}, "unknown", "'no such'"),
     ],
 )
-def test_bad_questions_are_refused(job: str, how: dict[str, Any], code: Any, named: str) -> None:
+def test_bad_questions_are_refused(job: str, how: dict, code, named: str) -> None:
     with refused(code, named):
         CurateSpec(job, "upload:lines", **how)
 

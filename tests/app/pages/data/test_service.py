@@ -4,7 +4,6 @@ import errno
 import os
 import zipfile
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import openpyxl
@@ -66,7 +65,7 @@ def test_a_file_is_what_is_said_of_it(
     ids=["columns", "what to type", "no column", "no type"],
 )
 def test_what_cannot_be_filled_is_named(
-    tmp_path: Path, text: str, asked: tuple[str | None, ...], code: Any, named: tuple[str, ...]
+    tmp_path: Path, text: str, asked: tuple[str | None, ...], code, named: tuple[str, ...]
 ) -> None:
     """Which role has no column, which columns there are, and how to say it."""
     (tmp_path / "x.csv").write_text(text)
@@ -232,7 +231,7 @@ def test_a_folder_that_cannot_be_opened_is_said(
     """Within the one that is given: nothing of it is left out without a word."""
     folder, scan = files(tmp_path / "handbook", DOCS), os.scandir
 
-    def locked(place: Any) -> Any:
+    def locked(place):
         if str(place).endswith("guide"):
             raise PermissionError(errno.EACCES, "Permission denied", str(place))
         return scan(place)
@@ -403,7 +402,7 @@ def test_data_are_fetched_by_a_job(
     monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", True)
     fetched: list[int] = []
 
-    def fetch() -> Any:
+    def fetch():
         """As the hub's client leaves the data of a task."""
         (cache / "datasets--none--here" / "snapshots" / "1").mkdir(parents=True)
         fetched.append(1)

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -54,13 +53,13 @@ def workspace(decoding: Workspace) -> Iterator[Workspace]:
         yield decoding
 
 
-def decode(workspace: Workspace, text: str, *encoders: str, **how: Any) -> list[DecodeResult]:
+def decode(workspace: Workspace, text: str, *encoders: str, **how) -> list[DecodeResult]:
     """What each encoder's decoder makes of the sentence's vector."""
     spec = DecodeSpec(sentences=(text,), encoders=encoders or (ENCODER,), **how)
     return DECODE.last(workspace, spec, lambda job: False).every
 
 
-def calculate(workspace: Workspace, expression: str, *named: str, **how: Any) -> DecodeResult:
+def calculate(workspace: Workspace, expression: str, *named: str, **how) -> DecodeResult:
     """What the point of an expression is decoded to."""
     spec = AnalogySpec(**{"expression": expression, "named": named, "encoders": (ENCODER,)} | how)
     return ANALOGY.last(workspace, spec, lambda job: False).every[0]
@@ -331,7 +330,7 @@ class Counting(Decoder):
         super().__init__(opened.model, opened.vocabulary, opened.facts)
         self.passes: list[int] = []
 
-    def decode(self, vectors: np.ndarray, **how: Any) -> list[Decoded]:
+    def decode(self, vectors: np.ndarray, **how) -> list[Decoded]:
         """As it is."""
         self.passes.append(len(vectors))
         return super().decode(vectors, **how)

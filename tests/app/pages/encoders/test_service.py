@@ -8,7 +8,6 @@ import time
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -117,7 +116,7 @@ def test_every_task_says_how_many_sentences_are_lacking(tmp_path: Path) -> None:
     (tmp_path / "data" / "probing" / "past_present.txt").write_text("xx\ta\tb\n")
     workspace = Workspace(tmp_path / "store", tmp_path / "data")
 
-    def coverage(spec: str, tasks: str | None = None) -> list[dict[str, Any]]:
+    def coverage(spec: str, tasks: str | None = None) -> list[dict]:
         return COVERAGE.last(workspace, CoverageSpec(spec, tasks), lambda job: False).rows()
 
     rows = {row["task"]: row for row in coverage(spec)}

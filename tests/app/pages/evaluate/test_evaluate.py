@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -30,7 +29,7 @@ def workspace(tmp_path: Path) -> Workspace:
     return Workspace(tmp_path / "store", folder.write(tmp_path / "data"))
 
 
-def made(workspace: Workspace, *given: Any, **more: Any) -> Sequence[Estimate]:
+def made(workspace: Workspace, *given, **more) -> Sequence[Estimate]:
     """The estimates, after steps that go on."""
     *steps, last = estimate(workspace, EvaluateJob.of(workspace, *given, **more))
     assert isinstance(last, Estimates)

@@ -6,7 +6,6 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -68,7 +67,7 @@ def session(workspace: Workspace) -> str:
     return judging.begin(workspace, JudgeSpec(STARTER, PAIR, draw=40, seed=1))
 
 
-def status(workspace: Workspace, session: str) -> dict[str, Any]:
+def status(workspace: Workspace, session: str) -> dict:
     return board_of(open_session(workspace, session))
 
 
@@ -190,7 +189,7 @@ def test_a_session_becomes_a_data_set(workspace: Workspace, session: str, tmp_pa
     qrels = (tmp_path / export.QRELS).read_text().splitlines()
     assert len(qrels) == made and {len(row.split()) for row in qrels} == {4}
     name = export.keep(workspace, session, "judged")
-    data: Any = workspace.catalog.load(name)
+    data = workspace.catalog.load(name)
     judged = data.judgements["test"]
     assert sum(map(len, judged.values())) == made
     assert data.candidates == {query: tuple(at) for query, at in judged.items()}
@@ -213,9 +212,7 @@ def test_a_session_becomes_a_data_set(workspace: Workspace, session: str, tmp_pa
         (PAIR, {"mode": "preference", "second": AWAY}, "conflict", ""),
     ],
 )
-def test_bad_settings(
-    encoders: Sequence[str], given: dict[str, Any], code: Any, named: str
-) -> None:
+def test_bad_settings(encoders: Sequence[str], given: dict, code, named: str) -> None:
     with refused(code, named):
         JudgeSpec(STARTER, encoders, **given)
 
@@ -278,7 +275,7 @@ def test_the_verbs_play_a_session(home: Path, starter: Workspace) -> None:
     """A script begins, judges line by line, and takes the data set home."""
     answer = by_label(starter)
 
-    def ran(*words: str, given: str = "") -> list[dict[str, Any]]:
+    def ran(*words: str, given: str = "") -> list[dict]:
         return objects(theodolite("judge", *words, "--json", given=given))
 
     session = ran("start", STARTER, "-e", PAIR[0], "-e", PAIR[1], "--draw", "30")[0]["id"]
@@ -300,13 +297,13 @@ def test_the_verbs_play_a_session(home: Path, starter: Workspace) -> None:
 @pytest.fixture
 def server(server: FakeOpenAI, workspace: Workspace) -> FakeOpenAI:
     """A model that finds relevant what has the query's label."""
-    data: Any = workspace.catalog.load(STARTER)
+    data = workspace.catalog.load(STARTER)
     labels = dict(zip(data.sentences, data.labels, strict=True))
     server.judge = lambda query, document: grade(3 * (labels[query] == labels[document]))
     return server
 
 
-def begun(workspace: Workspace, server: FakeOpenAI, draw: int = 6, **more: Any) -> str:
+def begun(workspace: Workspace, server: FakeOpenAI, draw: int = 6, **more) -> str:
     """A session with that model."""
     wanted = JudgeSpec(STARTER, PAIR, draw=draw, second=f"api:{server.url}#fake", **more)
     return judging.begin(workspace, wanted)
@@ -324,7 +321,7 @@ def outcome(workspace: Workspace, session: str) -> Exception | None:
     return found.failure
 
 
-def marked(workspace: Workspace, session: str) -> Any:
+def marked(workspace: Workspace, session: str):
     """The status of the model after its job."""
     assert outcome(workspace, session) is None
     return status(workspace, session)["second"]
@@ -397,7 +394,7 @@ def test_marks_that_come_meanwhile_count_from_then_on(
     ids=["429", "500", "half", "cut", "hung up", "nonsense", "nothing"],
 )
 def test_what_passes_leaves_no_trace(
-    workspace: Workspace, server: FakeOpenAI, seconded: str, trouble: Any
+    workspace: Workspace, server: FakeOpenAI, seconded: str, trouble
 ) -> None:
     """It is asked again, and every document gets its mark."""
     server.next = [trouble]
@@ -431,7 +428,7 @@ def test_one_that_refuses_all_fails_at_once(
     assert (now["unmarked"], now["left"]) == (1, 0)
 
 
-def after(count: int, server: FakeOpenAI, happen: Callable[[], Any]) -> None:
+def after(count: int, server: FakeOpenAI, happen: Callable) -> None:
     """Let something happen at a request, which is answered as usual."""
     usual, numbers = server.judge, iter(range(1000))
 
@@ -505,7 +502,7 @@ def test_the_verbs_of_a_second_judge(home: Path, workspace: Workspace, server: F
     Qrels and the data set hold what the person marked; the model has a file of its own.
     """
 
-    def ran(*words: str) -> list[dict[str, Any]]:
+    def ran(*words: str) -> list[dict]:
         return objects(theodolite("judge", *words, "--json"))
 
     start = ["start", STARTER, "-e", PAIR[0], "-e", PAIR[1], "--draw", "5"]
@@ -520,7 +517,7 @@ def test_the_verbs_of_a_second_judge(home: Path, workspace: Workspace, server: F
     assert len(rows) == result["marked"] and {row["grade"] for row in rows} == {0, 3}
     qrels = Path(files[export.QRELS]).read_text()
     assert qrels.count("\n") == 1 and qrels.endswith(" 0\n")
-    data: Any = workspace.catalog.load(export.keep(workspace, session, "mine"))
+    data = workspace.catalog.load(export.keep(workspace, session, "mine"))
     assert sum(map(len, data.judgements["test"].values())) == 1
     with refused("missing"):
         ask_second(workspace, ran(*start)[0]["id"])

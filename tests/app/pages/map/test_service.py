@@ -3,7 +3,6 @@
 import io
 import re
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -46,7 +45,7 @@ def pca(workspace: Workspace) -> maps.StoredMap:
 def test_a_key_changes_with_everything_that_decides_the_map(workspace: Workspace) -> None:
     """And with nothing else."""
 
-    def key(encoder: str = ENCODER, dataset: str = "starter-topics", **how: Any) -> str:
+    def key(encoder: str = ENCODER, dataset: str = "starter-topics", **how) -> str:
         return MapSpec(encoder, dataset, **how).key(workspace)
 
     keys = [
@@ -95,7 +94,7 @@ def test_one_text_under_two_names_has_two_maps(workspace: Workspace, tmp_path: P
     ],
 )
 def test_what_cannot_be_asked_is_refused_before_it_is_queued(
-    workspace: Workspace, how: dict[str, Any], code: Any, named: str
+    workspace: Workspace, how: dict, code, named: str
 ) -> None:
     with refused(code, named):
         queue(workspace, MapSpec(ENCODER, "starter-topics", **how))
@@ -312,7 +311,7 @@ def test_patterns_are_found_there_and_stopped(
 ) -> None:
     """As `re` finds them; one that would take for ever, and one that is none, in a sentence."""
 
-    def find(pattern: str) -> Any:
+    def find(pattern: str):
         fields = {"text": pattern, "pattern": "1"}
         return reader.get(f"/theodolite/map/{pca.key}/find", params=fields)
 
@@ -328,7 +327,7 @@ def test_patterns_are_found_there_and_stopped(
 def test_tables_of_given_points(reader: TestClient, hostile: maps.StoredMap) -> None:
     """The text as it is; for spreadsheets, with formulas made harmless."""
 
-    def table(name: str, read: Any) -> pd.DataFrame:
+    def table(name: str, read) -> pd.DataFrame:
         ids = np.array([2, 0], "<u4").tobytes()
         answer = reader.post(f"/theodolite/map/{hostile.key}/{name}", content=ids)
         return read(io.BytesIO(answer.raise_for_status().content))

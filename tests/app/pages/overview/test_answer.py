@@ -3,7 +3,6 @@
 import itertools
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -88,7 +87,7 @@ def torn(file: Path) -> None:
 
 
 @pytest.fixture(params=[Path.unlink, torn])
-def harm(request: pytest.FixtureRequest) -> Any:
+def harm(request: pytest.FixtureRequest):
     """Each way in which a file is lost."""
     return request.param
 
@@ -122,7 +121,7 @@ def file_of(workspace: Workspace, encoder: str, task: str = TASK) -> Path:
     [(B, {(C, TASK), (B, OTHER), (C, OTHER)}), (A, {(B, OTHER), (C, OTHER)})],
 )
 def test_a_comparison_stands_without_it(
-    evaluated: Workspace, harm: Any, lost: str, tested: set[tuple[str, str]]
+    evaluated: Workspace, harm, lost: str, tested: set[tuple[str, str]]
 ) -> None:
     """Its score is shown and said to be unreadable; what can be is tested."""
     harm(file_of(evaluated, lost))
@@ -152,7 +151,7 @@ def test_distributions_stand_without_it(evaluated: Workspace, harm) -> None:
     assert set(known) == {A} and failure.error.code == "damaged" and B in str(failure.error)
 
 
-def test_it_is_queued_again_and_evaluated(evaluated: Workspace, harm: Any) -> None:
+def test_it_is_queued_again_and_evaluated(evaluated: Workspace, harm) -> None:
     """Once; its new row takes the place of the old, and what was shown before is whole again."""
     (before,) = evaluated.store.results.table(encoders=[B], tasks=[TASK])
     harm(file_of(evaluated, B))

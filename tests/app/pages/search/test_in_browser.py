@@ -5,7 +5,6 @@ import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -73,10 +72,10 @@ ODD = [
 GLOVE = "vectors/glove.6B.50d.5k.txt.gz"
 
 
-def in_page(folder: Path, encoder: Any, texts: Sequence[str], vectors: Any = None) -> Any:
+def in_page(folder: Path, encoder, texts: Sequence[str], vectors=None):
     """What the scripts of a page say of texts: their words, or the 10 nearest of some vectors."""
     described, held = published.describe(encoder) or pytest.fail("it needs Python")
-    fields: dict[str, Any] = {"folder": str(folder), "encoder": described, "texts": texts, "k": 10}
+    fields = {"folder": str(folder), "encoder": described, "texts": texts, "k": 10}
     if vectors is not None:
         fields["vectors"], more = published.pack("vectors", unit_rows(vectors))
         held |= more

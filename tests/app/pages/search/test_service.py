@@ -5,7 +5,6 @@ import re
 from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -108,12 +107,12 @@ def test_by_example_is_rocchio(workspace: Workspace) -> None:
         opened.alike([" "], unlike, Limits(7))
 
 
-def last(workspace: Workspace, *, start: bool = False, **other: Any) -> SearchAnswer:
+def last(workspace: Workspace, *, start: bool = False, **other) -> SearchAnswer:
     """The whole answer on the starter topics; what has to be encoded is left, or queued."""
     usual = {"queries": ["rain"], "data": TOPICS, "k": 5, "encoders": [A]}
 
-    def do(job: Any) -> bool:
-        return bool(start and retrieval.start(workspace, job))  # type: ignore[func-returns-value]
+    def do(job) -> bool:
+        return bool(start and retrieval.start(workspace, job))
 
     *_, whole = answer(workspace, SearchSpec(**(usual | other)), do)
     return whole
@@ -129,7 +128,7 @@ def large(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Workspace:
     return workspace
 
 
-def shown(workspace: Workspace, *, start: bool = False, **other: Any) -> str:
+def shown(workspace: Workspace, *, start: bool = False, **other) -> str:
     """The columns as they stand in the end."""
     (piece,) = json.loads(web.value(last(workspace, start=start, **other).blocks()))
     return str(piece["props"]["value"])
@@ -241,7 +240,7 @@ def topics(workspace: Workspace) -> list[str]:
 def test_hits_have_their_labels_and_filters_can_be_removed(workspace: Workspace) -> None:
     """One link for each filter, to the same search without it."""
     data = workspace.catalog.load(TOPICS)
-    label = dict(zip(data.sentences, data.labels, strict=True))  # type: ignore[union-attr]
+    label = dict(zip(data.sentences, data.labels, strict=True))
     only = ["label: cooking", "label: sea"]
     workspace.load(A).encode(topics(workspace))
     whole = last(workspace, only=only, k=3)

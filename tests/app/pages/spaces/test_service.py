@@ -1,7 +1,6 @@
 """Pairs of spaces: what decides them, what is measured and said of it; and an upgrade."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -68,7 +67,7 @@ def test_a_key_changes_with_everything_that_decides_the_pair(workspace: Workspac
         ({"method": "tsne"}, "unknown", "tsne"),
     ],
 )
-def test_what_cannot_be_asked_is_refused(how: dict[str, Any], code: Any, named: str) -> None:
+def test_what_cannot_be_asked_is_refused(how: dict, code, named: str) -> None:
     """One encoder is no pair, however its spec is written."""
     with refused(code, named):
         SpacesSpec((A, B), "starter-topics", **how)

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import gradio as gr
 import pytest
@@ -25,9 +24,9 @@ ENCODER = ("train", "unsup", "minilm", "--train", "starter", "--out", "never")
 DECODER = ("train-decoder", "random:16", "--train", "starter")
 
 
-def values(form: Form, **changed: Any) -> dict[str, Any]:
+def values(form: Form, **changed) -> dict:
     """A form that is filled in as the verbs above."""
-    named: dict[str, Any] = {"objective": "unsup", "base": "minilm", "train": "starter"}
+    named = {"objective": "unsup", "base": "minilm", "train": "starter"}
     if isinstance(form, DecoderForm):
         named = {"encoder": "random:16", "train": ["starter"]}
     return form.defaults() | named | changed
@@ -138,8 +137,8 @@ def test_what_a_training_takes_is_told_by_the_one_before(
 ) -> None:
     """Unknown until one was done here; twice the epochs take twice as long."""
     out = tmp_path / "out"
-    spec: Any = small_spec(out)
-    job: Any = TrainDecoderJob
+    spec = small_spec(out)
+    job = TrainDecoderJob
     if kind == "encoder":
         spec, job = replace(small(write_sentences(tmp_path / "s.txt"), out), steps=None), TrainJob
     words = [*spec.command()[1:], "--estimate", "--json", "--store", str(workspace.store.folder)]

@@ -5,7 +5,6 @@ import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from typer.main import get_command
@@ -46,7 +45,7 @@ def here(workspace: Workspace, spec: TrainSpec) -> Iterator[Event]:
         yield event
 
 
-def column(events: list[dict[str, Any]], name: str) -> list[Any]:
+def column(events: list[dict], name: str) -> list:
     """One field of each event."""
     return [event[name] for event in events]
 
@@ -95,7 +94,7 @@ def test_an_interrupted_training_goes_on_in_its_row(workspace: Workspace, spec: 
     events = here(workspace, spec)
     checkpoints = Path(f"{spec.out}.training")
     next(event for event in events if [*checkpoints.glob("step-*[0-9]")])
-    events.close()  # type: ignore[attr-defined]
+    events.close()
     (run,) = workspace.store.runs.list()
     assert run["state"] == "cancelled"
     started, *_, finished = here(workspace, spec)
@@ -115,7 +114,7 @@ def test_what_has_no_checkpoint_says_that_it_starts_again(
     """As a static encoder always does, which is made in one go."""
     events = here(workspace, spec)
     next(events)
-    events.close()  # type: ignore[attr-defined]
+    events.close()
     assert AGAIN in [event.message for event in here(workspace, spec) if isinstance(event, Noted)]
 
 
@@ -191,7 +190,7 @@ def test_a_sweep_goes_on_with_the_child_that_was_at_work(
     sweep = SweepJob.of(workspace, spec, [("one", {"seed": 1}), ("two", {"seed": 2})])
     events = happened(workspace, sweep)
     next(None for at, _ in events if at == 1)
-    events.close()  # type: ignore[attr-defined]
+    events.close()
     assert [row.state for row in runs.table(workspace)] == ["done", "cancelled"]
     assert {at for at, _ in happened(workspace, sweep)} == {1}
     assert [row.state for row in runs.table(workspace)] == ["done", "done"]
@@ -219,7 +218,7 @@ def test_a_page_names_no_folder(workspace: Workspace, spec: TrainSpec) -> None:
     wanted = replace(spec, out="")
     folders = workspace.store.folder / "encoders"
 
-    def queued(**changes: Any) -> tuple[str, Path]:
+    def queued(**changes) -> tuple[str, Path]:
         run = submit.queue(workspace, TrainJob.of(workspace, replace(wanted, **changes)))
         return run, Path(workspace.store.runs.get(run)["spec"]["out"])
 
@@ -246,7 +245,7 @@ def test_relative_paths_become_whole(
     "children", [[], [("cold", {"temperature": 0.0})], [("odd", {"temprature": 1.0})]]
 )
 def test_a_child_that_cannot_be_is_refused_at_once(
-    workspace: Workspace, spec: TrainSpec, children: Any
+    workspace: Workspace, spec: TrainSpec, children
 ) -> None:
     """Before anything is queued."""
     with pytest.raises(UserError):
@@ -295,7 +294,7 @@ def test_the_command_of_a_training_trains_the_same(spec: TrainSpec | DecoderSpec
     """Pasted into a terminal it says every field that is not as usual."""
     program, verb, *rest = spec.command()
     assert program == "theodolite"
-    context = get_command(app).commands[verb].make_context(verb, rest)  # type: ignore[attr-defined]
+    context = get_command(app).commands[verb].make_context(verb, rest)
     kind, known = type(spec), settings(type(spec))
     given = {n: v for n, v in context.params.items() if v is not None and n in spec.to_dict()}
     fields = {n: v if known[n].required else known[n].read(str(v)) for n, v in given.items()}
@@ -312,7 +311,7 @@ def decoder_spec(tmp_path: Path) -> DecoderSpec:
 
 
 @pytest.fixture(scope="module")
-def course(tmp_path_factory: pytest.TempPathFactory) -> tuple[Workspace, list[Any]]:
+def course(tmp_path_factory: pytest.TempPathFactory) -> tuple[Workspace, list]:
     """A store in which a decoder of random:32 was trained, and all that was said of it."""
     made = starter_store(tmp_path_factory.mktemp("trained"))
     job = TrainDecoderJob(small_spec(made.store.folder.with_name("out")))
@@ -320,7 +319,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> tuple[Workspace, list[An
 
 
 @pytest.fixture(scope="module")
-def trained(course: tuple[Workspace, list[Any]]) -> Path:
+def trained(course: tuple[Workspace, list]) -> Path:
     """That decoder, to be copied."""
     return course[0].store.folder.with_name("out")
 
@@ -351,7 +350,7 @@ def test_a_decoder_to_start_from_has_the_name_of_the_list(
 
 
 def test_a_training_is_a_run_with_a_course_and_a_decoder(
-    course: tuple[Workspace, list[Any]],
+    course: tuple[Workspace, list],
 ) -> None:
     """What was said is in the store, by step; the decoder is listed, its encoder too."""
     workspace, events = course

@@ -2,7 +2,6 @@
 
 import asyncio
 from pathlib import Path
-from typing import Any
 
 import pytest
 from argon2 import PasswordHasher
@@ -20,7 +19,6 @@ from theodolite.app.web.guard.login import (
     visitor,
 )
 from theodolite.app.workspace import Workspace
-from theodolite.engine.errors import Code
 
 
 @pytest.fixture(autouse=True)
@@ -62,7 +60,7 @@ def test_the_logins_of_a_file_match_their_passwords_and_no_others(tmp_path: Path
     ids=repr,
 )
 def test_a_file_without_hashed_passwords_is_refused(
-    tmp_path: Path, text: str, code: Code, named: str
+    tmp_path: Path, text: str, code: str, named: str
 ) -> None:
     """A password that stands there as it is would be taken for one that is safe."""
     (tmp_path / "logins").write_text(text)
@@ -111,14 +109,14 @@ def test_guesses_made_at_once_are_not_all_looked_at() -> None:
 LOGIN = ("ada", "lovelace")
 
 
-async def tried(login: Login, password: str, address: str = "10.0.0.1", name: str = "ada") -> Any:
+async def tried(login: Login, password: str, address: str = "10.0.0.1", name: str = "ada"):
     """What a try gets: yes, no, or the seconds to wait."""
     visitor.set(address)
     try:
         return await login.check(name, password)
     except Exception as error:
-        assert error.status_code == 429  # type: ignore[attr-defined]
-        return int(error.headers["Retry-After"])  # type: ignore[attr-defined]
+        assert error.status_code == 429
+        return int(error.headers["Retry-After"])
 
 
 def test_each_wrong_password_makes_the_next_wait_longer() -> None:

@@ -33,7 +33,7 @@ async def _echo(request: Request) -> Response:
 async def _slow(request: Request) -> Response:
     """As the stream of events to a page: long silence, then a word."""
 
-    async def words() -> Iterator[bytes]:  # type: ignore[misc]
+    async def words() -> Iterator[bytes]:
         yield b"begun "
         await asyncio.sleep(LONG)
         yield b"ended"
@@ -48,7 +48,7 @@ async def _busy(request: Request) -> Response:
 
 
 async def _large(request: Request) -> Response:
-    async def pieces() -> Iterator[bytes]:  # type: ignore[misc]
+    async def pieces() -> Iterator[bytes]:
         for _ in range(2000):
             yield b"x" * 2**16
 

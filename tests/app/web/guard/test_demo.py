@@ -5,7 +5,6 @@ import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
@@ -153,7 +152,7 @@ def request(path: str, address: str = "10.0.0.1", query: str = "") -> Request:
     return Request(scope)
 
 
-def answered(do: Any, *given: Any) -> tuple[int, str, str | None]:
+def answered(do, *given) -> tuple[int, str, str | None]:
     """How something is refused: status, what is said, when to come again."""
     with pytest.raises(Refused) as error:
         do(*given)
@@ -194,7 +193,7 @@ def test_a_tab_that_asks_too_much_leaves_its_neighbour_alone() -> None:
     ],
     ids=["text", "name", "list", "lists"],
 )
-def test_texts_and_lists_are_bounded_wherever_they_stand(asked: Any, said: str) -> None:
+def test_texts_and_lists_are_bounded_wherever_they_stand(asked, said: str) -> None:
     """In any value of any event."""
     visitors = Visitors(Limits())
     join = request("/gradio_api/queue/join")
@@ -219,7 +218,7 @@ def test_open_connections_are_counted_until_they_end() -> None:
     assert answered(visitors.stream, request("/gradio_api/queue/data"))[0] == 429
     assert visitors.stream(request("/gradio_api/queue/data", "10.0.0.2"))
     assert answered(visitors.stream, request("/gradio_api/queue/data", "10.0.0.3"))[0] == 503
-    ends[0]()  # type: ignore[misc]
+    ends[0]()
     assert visitors.stream(request("/gradio_api/queue/data"))
 
 

@@ -12,10 +12,9 @@ import os
 import random
 import sys
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
@@ -29,7 +28,7 @@ from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
 
 SECRET = "the-secret-of-the-house"  # noqa: S105 - what nobody may read
-NONSENSE: list[Any] = [
+NONSENSE = [
     None,
     {},
     {"act": "open"},
@@ -53,9 +52,7 @@ NONSENSE: list[Any] = [
 """What no page sends with an event."""
 
 
-def sent(
-    client: httpx.Client, events: list[tuple[dict[str, Any], list[Any], Any]], tab: str = ""
-) -> list[str]:
+def sent(client: httpx.Client, events: list[tuple], tab: str = "") -> list[str]:
     """Send events with their values and data at once, as one tab, and return what each comes to."""
     session, waiting, seen = tab or uuid.uuid4().hex, set(), []
     for event, values, about in events:
@@ -87,21 +84,19 @@ def sent(
 
 
 @cache
-def config(client: httpx.Client) -> dict[str, Any]:
+def config(client: httpx.Client) -> dict:
     """What Gradio tells its page; it stays as it is."""
     return dict(client.get("config").raise_for_status().json())
 
 
-def unset(component: dict[str, Any]) -> Any:
+def unset(component: dict):
     """What the browser sends of a control that the page has not filled; a radio has a choice."""
     if component["type"] == "radio":
         return component["props"]["choices"][0][1] if component["props"]["choices"] else ""
     return {"textbox": "", "state": "", "checkboxgroup": []}.get(component["type"])
 
 
-def handlers(
-    client: httpx.Client, *kinds: str, about: Any = None
-) -> list[tuple[dict[str, Any], list[Any], Any]]:
+def handlers(client: httpx.Client, *kinds: str, about=None) -> list[tuple]:
     """Events answered in Python, with the values that their controls begin with, and data.
 
     All of them, or those of some kinds.
@@ -165,7 +160,7 @@ def test_a_hostile_address_is_refused_calmly(client: httpx.Client, path: str) ->
     assert calm(text)
 
 
-BODIES: list[tuple[str, Any]] = [
+BODIES = [
     ("queue/join", {"fn_index": 10**6, "data": [], "session_hash": "s"}),
     ("queue/join", {"fn_index": -1, "data": [], "session_hash": "s"}),
     ("queue/join", {"fn_index": None, "data": [], "session_hash": "s"}),
@@ -195,7 +190,7 @@ BODIES: list[tuple[str, Any]] = [
 
 @pytest.mark.parametrize(("path", "body"), BODIES, ids=str)
 def test_a_call_of_what_is_not_there_is_refused_calmly(
-    client: httpx.Client, path: str, body: Any
+    client: httpx.Client, path: str, body
 ) -> None:
     """A function, component or stream that does not exist is no error of the server's."""
     answer = client.post(f"/gradio_api/{path}", json=body)
@@ -205,7 +200,7 @@ def test_a_call_of_what_is_not_there_is_refused_calmly(
 
 @pytest.mark.parametrize("about", NONSENSE, ids=lambda about: json.dumps(about)[:40])
 def test_every_part_of_a_page_stands_nonsense(
-    client: httpx.Client, workspace: Workspace, about: Any
+    client: httpx.Client, workspace: Workspace, about
 ) -> None:
     """Each event of ours says what is wrong with it, as the sender's doing, and changes nothing."""
     events = handlers(client, "act", "select", about=about)
@@ -336,7 +331,7 @@ def opened() -> Iterator[set[str]]:
     found: set[str] = set()
     watching = [True]
 
-    def hear(event: str, args: tuple[Any, ...]) -> None:
+    def hear(event: str, args: tuple) -> None:
         if watching and event == "open" and isinstance(args[0], str):
             found.add(args[0])
 
@@ -346,7 +341,7 @@ def opened() -> Iterator[set[str]]:
 
 
 @pytest.fixture(scope="module", params=["own", "demo"])
-def running(house: Path, request: pytest.FixtureRequest) -> Iterator[Any]:
+def running(house: Path, request: pytest.FixtureRequest):
     """The app: a person's own, and a demonstration for strangers."""
     workspace = Workspace(house / "store", demo=request.param == "demo")
     with serving(workspace) as demo:
@@ -354,7 +349,7 @@ def running(house: Path, request: pytest.FixtureRequest) -> Iterator[Any]:
 
 
 @pytest.fixture
-def caller(running: Any) -> Iterator[httpx.Client]:
+def caller(running) -> Iterator[httpx.Client]:
     """Somebody without a browser, each time from another address."""
     headers = {"X-Forwarded-For": f"10.2.{next(ADDRESSES) % 256}.1"}
     with httpx.Client(base_url=running.local_url, timeout=60, headers=headers) as made:
@@ -391,7 +386,7 @@ def mutated(drawn: random.Random, targets: list[str]) -> str:
     return f"{steps}{target}{end}"
 
 
-async def asked(app: Any, method: str, path: str, query: bytes, number: int) -> tuple[int, str]:
+async def asked(app, method: str, path: str, query: bytes, number: int) -> tuple[int, str]:
     """Status and text of an answer to a request as a server hands it on."""
     scope = {
         "type": "http",
@@ -410,10 +405,10 @@ async def asked(app: Any, method: str, path: str, query: bytes, number: int) -> 
     seen: list[bytes] = []
     status = 0
 
-    async def receive() -> dict[str, Any]:
+    async def receive() -> dict:
         return {"type": "http.request", "body": b"", "more_body": False}
 
-    async def send(message: dict[str, Any]) -> None:
+    async def send(message: dict) -> None:
         nonlocal status
         status = message.get("status", status)
         seen.append(message.get("body", b""))
@@ -464,7 +459,7 @@ def requests_of(drawn: random.Random, targets: list[str]) -> Iterator[tuple[str,
         yield "GET", drawn.choice(places), "&".join(pairs).encode("utf-8", "replace")
 
 
-def test_paths_and_addresses(running: Any, targets: list[str], opened: set[str]) -> None:
+def test_paths_and_addresses(running, targets: list[str], opened: set[str]) -> None:
     """Six hundred: each is refused or answered calmly, and none leads to a file outside."""
     every = list(requests_of(random.Random(2026), targets))
 
@@ -519,10 +514,10 @@ def test_specs(house: Path, targets: list[str], opened: set[str]) -> None:
     assert not [path for path in opened if path.endswith(("secret.txt", "link.txt", "passwd"))]
 
 
-def test_events(caller: httpx.Client, running: Any, targets: list[str], opened: set[str]) -> None:
+def test_events(caller: httpx.Client, running, targets: list[str], opened: set[str]) -> None:
     """With values of any kind for controls of every kind."""
     drawn = random.Random(2028)
-    kinds: list[Callable[[], Any]] = [
+    kinds = [
         lambda: mutated(drawn, targets),
         lambda: {"path": drawn.choice(targets)},
         lambda: None,
@@ -551,9 +546,7 @@ def test_events(caller: httpx.Client, running: Any, targets: list[str], opened: 
     assert caller.get("healthz").is_success
 
 
-def test_bodies_and_uploads(
-    caller: httpx.Client, running: Any, house: Path, targets: list[str]
-) -> None:
+def test_bodies_and_uploads(caller: httpx.Client, running, house: Path, targets: list[str]) -> None:
     """Files whose names lead elsewhere, and bodies that are not what they claim."""
     drawn = random.Random(2029)
     before = {path for path in house.rglob("*") if not path.name.startswith("theodolite.db")}
