@@ -123,8 +123,7 @@ def test_what_costs_little_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("THEODOLITE_HOME", str(tmp_path / "store"))
     monkeypatch.delenv("THEODOLITE_DATA", raising=False)
     monkeypatch.chdir(tmp_path)
-    made = Workspace(tmp_path / "store")
-    assert evaluate_one(made, "random:16", "StarterSTS")["error"] is None
+    assert evaluate_one(Workspace(tmp_path / "store"), "random:16", "StarterSTS")["error"] is None
     cheap = [one for one in WRITTEN if " ".join(one).startswith(CHEAP)]
     assert len(cheap) >= len(CHEAP)
     for arguments in cheap:

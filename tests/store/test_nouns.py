@@ -124,8 +124,7 @@ def session(store: Store) -> str:
 def test_a_mark_is_taken_once_and_can_be_taken_back(store: Store, session: str) -> None:
     """A second press changes nothing; what was taken back can be marked anew."""
     marks, presses = store.judgements, (("me", 1.0), ("me", 0.0), ("you", 0.0))
-    pressed = [marks.add_mark(session, 0, *press) for press in presses]
-    assert pressed == [True, False, True]
+    assert [marks.add_mark(session, 0, *press) for press in presses] == [True, False, True]
     assert marks.marks(session) == {0: {"me": 1.0, "you": 0.0}} and marks.get(session)["marks"] == 2
     assert [marks.add_mark(session, 0, "me", None) for _ in range(2)] == [True, False]
     assert marks.marks(session) == {0: {"you": 0.0}} and marks.get(session)["marks"] == 1

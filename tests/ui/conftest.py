@@ -163,8 +163,7 @@ def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]]:
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     """A store of the module's own; a module that wants one with results fills it."""
-    made = starter_store(tmp_path_factory.mktemp("desk"))
-    return made
+    return starter_store(tmp_path_factory.mktemp("desk"))
 
 
 @pytest.fixture(scope="module")

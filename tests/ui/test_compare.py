@@ -25,8 +25,7 @@ def desk(desk):
 
     MRPC was evaluated with two classifiers that disagree, MR with two seeds.
     """
-    accuracies = {"random:256": 0.86, "random:64": 0.85, "wordllama": 0.60}
-    for name, accuracy in accuracies.items():
+    for name, accuracy in {"random:256": 0.86, "random:64": 0.85, "wordllama": 0.60}.items():
         for task in ("MR", "CR", "SUBJ", "MRPC"):
             invent(desk, name, task, accuracy)
         invent(desk, name, "MR", accuracy - 0.01, seed=2)

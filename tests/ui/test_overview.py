@@ -60,5 +60,4 @@ def test_long_names_of_tasks_break_before_the_table_scrolls(visit, workspace):
         invent(workspace, "random:256", f"upload:docs|queries:rule|chunk:{chunks},400,50", 0.5)
     page = visit.open()
     expect(page.locator(".t-heat-table thead th")).to_contain_text(["recursive,400,50"])
-    table = page.locator(".t-heat-scroll")
-    assert table.evaluate("one => one.scrollWidth <= one.clientWidth")
+    assert page.locator(".t-heat-scroll").evaluate("one => one.scrollWidth <= one.clientWidth")

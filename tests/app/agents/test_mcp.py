@@ -60,14 +60,12 @@ def test_an_agent_measures_compares_and_searches(workspace: Workspace, tmp_path:
             cwd=ROOT,
         )
         # Its default is the stderr of whichever test imported the package first.
-        transport = stdio.stdio_client(server, errlog=sys.__stderr__)
-        async with mcp.Client(transport) as client:
+        async with mcp.Client(stdio.stdio_client(server, errlog=sys.__stderr__)) as client:
             tools = {tool.name: tool for tool in (await client.list_tools()).tools}
             return tools, [await client.call_tool(name, given) for name, given in calls]
 
     tools, answers = asyncio.run(talk())
-    questions = set(pages.questions())
-    assert tools.keys() == {name for name, _ in calls} | questions
+    assert tools.keys() == {name for name, _ in calls} | set(pages.questions())
     assert [name for name, tool in tools.items() if not tool.annotations.read_only_hint] == [
         "evaluate"
     ]

@@ -207,8 +207,7 @@ def test_a_training_stops_elsewhere_and_keeps_its_best(
         wait_until(lambda: trainings.curves(workspace, run_id).evals)
         jobs.act(workspace, "stop", run_id)
         over(lab.home, run_id)
-    run = lab.home.runs.get(run_id)
-    assert run["message"] == f"It is at {root}/models/mine."
+    assert lab.home.runs.get(run_id)["message"] == f"It is at {root}/models/mine."
     (row,) = trainings.table(workspace)
     assert (row.why, row.out, row.encoder) == ("stopped", f"{root}/models/mine", "")
     model = lab.files / "models" / "mine"

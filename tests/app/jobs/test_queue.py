@@ -56,8 +56,7 @@ def test_what_an_earlier_run_makes_is_waited_for(shared: Bench) -> None:
     """In the other queue as well; a folder whose name only begins so is another."""
     making = shared.under_way("m", 1, 60.0, kind="making")
     reading = shared.measure("dir:/made/m", 1, 0.01, kind="awaited")
-    other = shared.measure("dir:/made/m2", 1, 0.01, kind="awaited")
-    assert shared.over(other)["state"] == "done"
+    assert shared.over(shared.measure("dir:/made/m2", 1, 0.01, kind="awaited"))["state"] == "done"
     wait_until(lambda: shared.store.runs.get(reading)["message"])
     run = shared.store.runs.get(reading)
     assert run["state"] == "queued"

@@ -113,8 +113,7 @@ def test_a_masked_name_is_nowhere(kept: Path, mask: str) -> None:
 
 def test_what_was_chosen_is_called_by_its_name(kept: Path, home: Path) -> None:
     """Above the answer too, and not by its folder."""
-    store = Workspace(home / "store").store
-    store.encoders.label(OWN, "heir")
+    Workspace(home / "store").store.encoders.label(OWN, "heir")
     theodolite(
         "publish", str(kept), "-e", "random:256", "-e", "heir", "--pages", "compare", "--yes"
     )

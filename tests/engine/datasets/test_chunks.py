@@ -77,8 +77,7 @@ CUT = [
 
 @pytest.mark.parametrize(("splitter", "text", "chunks"), CUT)
 def test_a_text_is_cut(splitter: str, text: str, chunks: list[str]) -> None:
-    spans = Splitter.parse(splitter).spans(text)
-    assert [text[start:stop] for start, stop in spans] == chunks
+    assert [text[start:stop] for start, stop in Splitter.parse(splitter).spans(text)] == chunks
 
 
 def test_tokens_are_counted_as_minilm_counts_them() -> None:

@@ -619,8 +619,7 @@ def animals(count: int, label: str = "") -> list[tuple[str, str]]:
 
 def test_a_newcomers_walk(workspace: Workspace, base: str, tmp_path: Path) -> None:
     """300 labelled rows, a sheet, train on these, a second sheet on what was held out, verdict."""
-    file = written(tmp_path / "animals.csv", animals(300))
-    first = th.choose(file, [base], workspace=workspace)
+    first = th.choose(written(tmp_path / "animals.csv", animals(300)), [base], workspace=workspace)
     (link,) = [one for block in first.blocks() if isinstance(block, Links) for one in block.links]
     assert link.page == "choose" and link.label == f"Train {base} on these"
     assert link.query == {"data": "upload:animals", "encoder": (base,), "learns": base}

@@ -219,8 +219,7 @@ def test_a_newcomer_s_walk(workspace: Workspace, tmp_path: Path) -> None:
     spec = JudgeSpec(collection=task, encoders=asked["encoder"], draw=60)
     session = judging.begin(workspace, spec)
     assert open_session(workspace, session).is_by_rule
-    said = " ".join(judgement(workspace, session, names=True).notes())
-    assert "asked these queries" in said
+    assert "asked these queries" in " ".join(judgement(workspace, session, names=True).notes())
     for many, has in ((9, False), (1, True)):
         judging.play(workspace, session, judge_of(workspace, task), most=many)
         marked = chosen(workspace, "upload:guide").sheet["judged"]

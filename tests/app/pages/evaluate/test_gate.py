@@ -85,8 +85,7 @@ def test_too_few_examples_to_tell(baseline: Path) -> None:
 def test_an_endpoint_with_other_weights_is_found(
     pairs: Path, server: FakeOpenAI, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    spec = f"api:{server.url}#fake"
-    theodolite("gate", "save", "b.json", "-e", spec, "--tasks", "pairs.csv")
+    theodolite("gate", "save", "b.json", "-e", f"api:{server.url}#fake", "--tasks", "pairs.csv")
     check()
     usual = openai.vector
     monkeypatch.setattr(openai, "vector", lambda text, dim=4: [*usual(text, dim)[:-1], 7.0])
@@ -97,8 +96,7 @@ def test_an_endpoint_with_other_weights_is_found(
 
 def test_an_endpoint_that_is_down_is_not_worse(pairs: Path, server: FakeOpenAI) -> None:
     with FakeOpenAI() as other:
-        spec = f"api:{other.url}#fake"
-        theodolite("gate", "save", "b.json", "-e", spec, "--tasks", "pairs.csv")
+        theodolite("gate", "save", "b.json", "-e", f"api:{other.url}#fake", "--tasks", "pairs.csv")
     assert "worse" not in check(code=2)
 
 

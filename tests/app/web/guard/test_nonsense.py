@@ -316,8 +316,7 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a store, a secret beside it, and links to that within."""
     made = tmp_path_factory.mktemp("house")
     (made / "secret.txt").write_text(f"{SECRET}\n")
-    store = Workspace(made / "store")
-    encoders.add(store, "random:16")
+    encoders.add(Workspace(made / "store"), "random:16")
     for place in ("uploads", "derived", "vectors"):
         (made / "store" / place).mkdir(exist_ok=True)
         (made / "store" / place / "link.txt").symlink_to(made / "secret.txt")
@@ -343,8 +342,7 @@ def opened() -> Iterator[set[str]]:
 @pytest.fixture(scope="module", params=["own", "demo"])
 def running(house: Path, request: pytest.FixtureRequest):
     """The app: a person's own, and a demonstration for strangers."""
-    workspace = Workspace(house / "store", demo=request.param == "demo")
-    with serving(workspace) as demo:
+    with serving(Workspace(house / "store", demo=request.param == "demo")) as demo:
         yield demo
 
 
