@@ -19,7 +19,7 @@ from theodolite.engine import encoders, rankers
 from theodolite.engine.datasets import Catalog, Upload, chunks
 from theodolite.engine.encoders import MemoryCache, PromptTask, bind_task
 from theodolite.engine.encoders.base import Encoder
-from theodolite.engine.encoders.spec import NAMES
+from theodolite.engine.encoders.spec import LISTED_ONLY, NAMES
 from theodolite.engine.errors import UserError
 from theodolite.engine.rankers import Ranker
 from theodolite.engine.results import Result
@@ -110,6 +110,7 @@ class Workspace:
             hub_files=hub_files and not self.read_only,
         )
         self._loaded: Recent[tuple[str, object], Encoder | Ranker] = Recent(IN_MEMORY)
+        self.store.encoders.closed = self.read_only
         NAMES.add(self.store.encoders)
 
     def __repr__(self) -> str:
@@ -149,7 +150,7 @@ class Workspace:
         if self.read_only and self.store.encoders.get(name) is None:
             raise UserError(
                 f"{name} is not among the encoders here.",
-                "Visitors can use the listed encoders.",
+                LISTED_ONLY,
                 code="denied",
             )
         if self.read_only and endpoints.addresses(name):

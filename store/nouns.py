@@ -69,7 +69,13 @@ _FORMER = "former names of encoders"
 
 
 class Encoders(Table):
-    """Canonical spec -> facts about it, in the order they were added."""
+    """Canonical spec -> facts about it, in the order they were added.
+
+    Attributes:
+        closed: whether no others can be used, as by visitors.
+    """
+
+    closed = False
 
     def add(self, name: str, info: Mapping[str, Any] | None = None) -> EncoderRow:
         """Add an encoder; adding it again replaces its facts and keeps its place."""

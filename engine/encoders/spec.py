@@ -82,6 +82,9 @@ _NAME = re.compile(r"[^\W_][\w.-]{0,79}")
 class Names(Protocol):
     """The names that people gave to encoders."""
 
+    closed: bool
+    """Whether no other encoders than those listed can be used, as visitors are told."""
+
     def labels(self) -> Mapping[str, str]:
         """Spec, a single source -> name."""
 
@@ -91,6 +94,8 @@ class Names(Protocol):
 
 NAMES: WeakSet[Names] = WeakSet()
 """Where `parse` looks up what is no source: whoever keeps names adds itself."""
+LISTED_ONLY = "Visitors can use the listed encoders."
+"""Hint where nothing else can be used."""
 
 
 @dataclass(frozen=True)
@@ -270,9 +275,7 @@ def parse(spec: str) -> EncoderSpec:
             "Write it again; rename a file whose name is not UTF-8.",
         )
     if not spec.strip():
-        raise UserError(
-            "The encoder is empty.", f"Write one of: {_list(_shapes())}.", code="missing"
-        )
+        raise UserError("The encoder is empty.", _available(), code="missing")
     if RANKER.search(spec):
         raise UserError(
             f"'{spec.strip()}' orders documents for a query, and has no vectors.",
@@ -489,13 +492,19 @@ def _quote(text: str) -> str:
     return re.sub(r"[%?&=+|,\x00-\x1f\x7f]|^\s|\s$", encoded, text)
 
 
-def _shapes() -> list[str]:
-    return [f"{name}:{kind.value}" if kind.value else name for name, kind in SOURCES.items()]
+def _available() -> str:
+    """Which sources there are, as a hint."""
+    if NAMES and all(names.closed for names in list(NAMES)):
+        return LISTED_ONLY
+    shapes = (f"{name}:{kind.value}" if kind.value else name for name, kind in SOURCES.items())
+    return f"Available: {_list(shapes)}."
 
 
 def _source_hint(head: str, kind: str) -> str:
+    known = _available()
+    if known == LISTED_ONLY:
+        return known
     close = _closest(kind, SOURCES)
-    known = f"Available: {_list(_shapes())}."
     if close or not re.search(r"^[\w.\-]+$|[/\\]", head):
         return close + known
     of_hub = re.fullmatch(r"[\w.\-]+(/[\w.\-]+)?", head)

@@ -32,12 +32,14 @@ from theodolite.app.pages.evaluate.job import EvaluateJob, queue_evaluation, sta
 from theodolite.app.pages.geometry import service as geometry
 from theodolite.app.pages.overview import answer as overview
 from theodolite.app.pages.search import service as retrieval
+from theodolite.app.pages.spaces.job import SpacesSpec
 from theodolite.app.pages.train.job import SweepJob, TrainDecoderJob, TrainJob
 from theodolite.app.publish import choice
 from theodolite.app.web.guard.limits import Buckets, Limits, Rate, Refused, Visitors, is_free
 from theodolite.app.web.guard.server import Session
 from theodolite.app.web.routes import PLOTLY_JS
 from theodolite.app.workspace import Workspace
+from theodolite.engine.encoders.spec import LISTED_ONLY
 from theodolite.engine.errors import UserError
 from theodolite.engine.training.spec import TrainSpec
 
@@ -108,6 +110,17 @@ def test_no_encoder_is_loaded_that_is_not_listed(demo: Workspace, spec: str, sai
     with refused("denied"):
         demo.catalog.load("hub:owner/name@main/file.csv")
     assert geometry.quick(demo, LISTED, "starter-pairs") is None  # nor is anything worked out
+
+
+@pytest.mark.parametrize("spec", ["", "somebody/model", "folder", "mini"])
+def test_visitors_are_offered_the_listed_encoders_alone(
+    demo: Workspace, spec: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where a page reads what they typed before it asks the workspace."""
+    monkeypatch.setattr("theodolite.engine.encoders.spec.NAMES", {demo.store.encoders})
+    with pytest.raises(UserError, match=LISTED_ONLY) as caught:
+        SpacesSpec([spec, LISTED], "starter-pairs")
+    assert "hf:" not in str(caught.value)
 
 
 def test_a_text_that_is_too_long_is_refused_in_a_sentence(stranger: httpx.Client) -> None:
