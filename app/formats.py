@@ -95,8 +95,8 @@ def duration(seconds: float | None) -> str:
 
 
 def time_left(seconds: float | None) -> str:
-    """Estimated time left, without false precision."""
-    if seconds is None:
+    """Estimated time left, without false precision; empty where no more is counted, too."""
+    if not seconds:
         return ""
     if seconds < 5:
         return "a few seconds left"

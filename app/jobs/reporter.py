@@ -40,9 +40,13 @@ class Reporter:
         self._word: str | None = ""
 
     def __call__(self, done: int, total: int, message: str = "") -> None:
-        """Report progress, with a message if that is not the unit's label."""
+        """Report progress, with a message if that is not the unit's label.
+
+        A message on what remains at the end is never dropped: it may stand for minutes.
+        """
         now = time.monotonic()
-        if now - self._said >= _SAY_EVERY and total:
+        ends = bool(message) and done == total
+        if total and (ends or now - self._said >= _SAY_EVERY):
             self._said = now
             with contextlib.suppress(StoreError):
                 self._store.runs.progress(

@@ -569,10 +569,11 @@ def _record(job: TrainingJob[Any], workspace: Workspace, reporter: Reporter) -> 
                 checkpoint = event.step
                 if event.step or before:  # earlier work ran at another speed
                     reporter.resumed(done(event), WHOLE, further=event.step > begun)
-                reporter(done(event), WHOLE, _beginning(job.spec, event))
+                text = f"update {event.step:,} of {event.steps:,}{_scoring(job.spec, event)}"
+                reporter(done(event), WHOLE, text)
             case Stepped():
                 text = f"update {event.step:,} of {event.steps:,}, loss {event.loss:.4f}{best}"
-                reporter(done(event), WHOLE, text)
+                reporter(done(event), WHOLE, text + _scoring(job.spec, event))
                 newest = newest_step(job.spec.working_folder) or 0
                 if newest > checkpoint:
                     reporter.checkpointed()
@@ -584,11 +585,15 @@ def _record(job: TrainingJob[Any], workspace: Workspace, reporter: Reporter) -> 
         yield event
 
 
-def _beginning(spec: Any, event: Started) -> str:
-    """The first step in words: scoring the base can take longer than all updates."""
-    dev = getattr(spec, "dev", None)
-    scoring = f", scoring the base on {dev}" if dev and not event.step else ""
-    return f"update {event.step:,} of {event.steps:,}{scoring}"
+def _scoring(spec: Any, event: Started | Stepped) -> str:
+    """What follows the last update, or comes before the first: it may take longer than all."""
+    if not event.step:
+        dev = getattr(spec, "dev", None)  # a decoder has no base to score
+        return f", scoring the base on {dev}" if dev else ""
+    if event.step < event.steps:
+        return ""
+    dev = getattr(spec, "dev", "held-out sentences")
+    return f", scoring on {dev}" if dev else ", saving the encoder"
 
 
 def _note_new_start(events: Iterator[Event]) -> Iterator[Event]:

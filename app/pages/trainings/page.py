@@ -225,7 +225,7 @@ def facts(row: TrainingRun, run: Mapping[str, Any]) -> str:
     if row.state == "queued":
         return run.get("message") or TURN
     of = f" of {formats.count(row.steps)}" if row.steps and row.state in LIVE else ""
-    starts = row.step is None or (row.step == 0 and row.state in LIVE)
+    scores = row.step is None or (row.step in (0, row.steps) and row.state in LIVE)
     took = "" if row.seconds is None else formats.duration(row.seconds)
     left = formats.time_left(run.get("eta_seconds")) if row.state == "running" else ""
     called = None if row.is_decoder or not row.encoder else labelled(row.encoder)
@@ -233,7 +233,7 @@ def facts(row: TrainingRun, run: Mapping[str, Any]) -> str:
     lines = (
         None if called == row.encoder else called,
         against_base(row.score, row.base_score),
-        run.get("message") if starts else f"{formats.count(row.step)}{of} updates",
+        run.get("message") if scores else f"{formats.count(row.step)}{of} updates",
         left or took,
         None if row.score is None else score,
         None if row.loss is None else f"loss {row.loss:.3f} on held-out sentences",

@@ -21,6 +21,8 @@ from theodolite.app.jobs.reporter import Reporter
 from theodolite.app.pages.jobs import service as jobs
 from theodolite.app.pages.train.job import AGAIN, LEFT_OUT, SweepJob, TrainDecoderJob, TrainJob
 from theodolite.app.pages.trainings import service as runs
+from theodolite.app.pages.trainings.page import facts
+from theodolite.app.web.progress import how_far
 from theodolite.app.workspace import Workspace
 from theodolite.engine.decoding.facts import facts_of
 from theodolite.engine.decoding.presets import PRESETS
@@ -86,6 +88,17 @@ def test_a_training_is_a_run_with_curves_and_an_encoder(
     reporter = Reporter(workspace.store, run["id"], run["attempt"], 0, "small")
     assert list(TrainJob(spec).work(workspace, 0, reporter)) == []
     assert workspace.store.encoders.names() == [encoder]
+
+
+def test_what_follows_the_last_update_is_said(workspace: Workspace, spec: TrainSpec) -> None:
+    """The last dev score may take longer than all updates; no time is guessed for it."""
+    events = here(workspace, spec)
+    next(event for event in events if isinstance(event, Stepped) and event.step == spec.steps)
+    (run,), (row,) = workspace.store.runs.list(), runs.table(workspace)
+    assert run["message"].startswith("update 30 of 30, ")
+    assert run["message"].endswith(", scoring on starter-pairs")
+    assert run["message"] in facts(row, run) and "left" not in facts(row, run) + how_far(run)
+    events.close()  # type: ignore[attr-defined]
 
 
 def test_an_interrupted_training_goes_on_in_its_row(workspace: Workspace, spec: TrainSpec) -> None:
