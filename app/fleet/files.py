@@ -25,8 +25,8 @@ VARIABLE = "THEODOLITE_FILES"
 MAX_BYTES = 32 << 30
 MAX_FILES = 500
 ENDINGS = tuple(
-    ".json .txt .model .safetensors .md .npy .npz .parquet .csv .tsv .jsonl .vec .jinja .keys"
-    "".split()
+    ".json .txt .model .safetensors .md .npy .npz .parquet .csv .tsv .jsonl .vec .jinja .keys "
+    ".arrow .feather .xlsx .xlsm".split()
 )
 """Suffixes of files that are shared, each also with `.gz`. None is unpickled, not even a `.npy`."""
 UNUSED_SECONDS = 7 * 24 * 3600.0

@@ -7,7 +7,10 @@ Text is converted if `files.other_encoding` is certain; of others its reader say
 
 import csv
 import json
+import math
 import zipfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import date, datetime, time
 from itertools import chain
@@ -53,11 +56,11 @@ def convert(file: Path, folder: Path, sheet: str = "") -> Converted:
         folder: an empty folder.
         sheet: the sheet of an Excel file; empty for the first with rows.
     """
+    table = as_table(file, folder, sheet)
+    if file.suffix.lower() in EXCEL:
+        return table
+    file = table.path
     ending = file.suffix.lower()
-    if ending in EXCEL:
-        return _sheet(file, folder / f"{file.stem}.csv", sheet)
-    if ending in ARROW:
-        return Converted(_parquet(file, folder / f"{file.stem}.parquet"))
     plain = Path(file.name.lower().removesuffix(".gz"))
     if plain.suffix in _WITH_LISTS:
         target = folder / f"{file.name[: len(plain.stem)]}.jsonl"
@@ -78,6 +81,48 @@ def convert(file: Path, folder: Path, sheet: str = "") -> Converted:
         while piece := text.read(_PIECE):
             out.write(piece)
     return Converted(target, read_as(file.name, encoding))
+
+
+def as_table(source: Path, folder: Path, sheet: str = "", *, bounded: bool = True) -> Converted:
+    """Convert Excel, Arrow or a folder of `save_to_disk` into one table; others stay as they are.
+
+    Of such a folder the split `train` is taken, if there is one.
+
+    Args:
+        source: the file or folder.
+        folder: where the table is written.
+        sheet: as for `convert`.
+        bounded: whether Arrow of more than `MAX_BYTES` is refused.
+    """
+    if source.suffix.lower() in EXCEL:
+        return _sheet(source, folder / f"{source.stem}.csv", sheet)
+    note, parts = "", [source]
+    if is_saved(source):
+        note, parts = _saved(source)
+    elif source.suffix.lower() not in ARROW:
+        return Converted(source)
+    most = MAX_BYTES if bounded else math.inf
+    return Converted(_parquet(parts, folder / f"{source.stem}.parquet", most), note)
+
+
+def is_saved(folder: Path) -> bool:
+    """Whether `save_to_disk` of the package datasets has written this folder."""
+    return any((folder / name).is_file() for name in ("dataset_dict.json", "state.json"))
+
+
+def _saved(folder: Path) -> tuple[str, list[Path]]:
+    """Return a note on the split that is taken, and its files, or those of all splits."""
+    train = folder / "train"
+    note = "Only its train split is learned from." if train.is_dir() else ""
+    splits = [train] if note else [folder, *sorted(folder.iterdir())]
+    parts = [part for split in splits for part in sorted(split.glob("data-*.arrow"))]
+    if not parts:
+        raise UserError(
+            f"{folder.name} holds no data, though a data set was saved to it.",
+            "Save it again with save_to_disk.",
+            code="missing",
+        )
+    return note, parts
 
 
 def _judged(file: Path, target: Path) -> int:
@@ -113,35 +158,42 @@ def _judged(file: Path, target: Path) -> int:
     return count
 
 
-def _parquet(file: Path, target: Path) -> Path:
-    """Write a table of Arrow as Parquet: a file, or a stream, as `save_to_disk` writes it."""
+def _parquet(parts: Sequence[Path], target: Path, most: float) -> Path:
+    """Write tables of Arrow as one of Parquet."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    size = 0
-    try:
-        # Not mapped: where the file is cut off while it is read, that would end the process.
-        with pa.OSFile(str(file)) as raw:
-            whole = raw.read(len(_ARROW_FILE)) == _ARROW_FILE
-            raw.seek(0)
-            if whole:
-                table = pa.ipc.open_file(raw)
-                batches = map(table.get_batch, range(table.num_record_batches))
-            else:
-                table = batches = pa.ipc.open_stream(raw)
-            with pq.ParquetWriter(target, table.schema) as out:
-                for batch in batches:
+    size, out = 0, None
+    with ExitStack() as stack:
+        for part in parts:
+            try:
+                for batch in _batches(part):
                     size += batch.nbytes
-                    if size > MAX_BYTES:
-                        raise too_large(file.name)
-                    out.write_batch(batch)
-    except (pa.ArrowException, OSError, ValueError, KeyError) as error:
-        raise UserError(
-            f"{file.name} cannot be read as Arrow: {first_line(error, 200)}",
-            "Save it again, or as Parquet.",
-            code="damaged",
-        ) from error
+                    if size > most:
+                        raise too_large(part.name)
+                    out = out or stack.enter_context(pq.ParquetWriter(target, batch.schema))
+                    if batch.num_rows:
+                        out.write_batch(batch)
+            except (pa.ArrowException, OSError, ValueError, KeyError) as error:
+                raise UserError(
+                    f"{part.name} cannot be read as Arrow: {first_line(error, 200)}",
+                    "Save it again, or as Parquet.",
+                    code="damaged",
+                ) from error
     return target
+
+
+def _batches(file: Path) -> Iterator[Any]:
+    """Yield an empty batch, then those of a file, or of a stream, as `save_to_disk` writes it."""
+    import pyarrow as pa
+
+    # Not mapped: where the file is cut off while it is read, that would end the process.
+    with pa.OSFile(str(file)) as raw:
+        whole = raw.read(len(_ARROW_FILE)) == _ARROW_FILE
+        raw.seek(0)
+        table = pa.ipc.open_file(raw) if whole else pa.ipc.open_stream(raw)
+        yield pa.RecordBatch.from_pylist([], table.schema)
+        yield from map(table.get_batch, range(table.num_record_batches)) if whole else table
 
 
 def _sheet(file: Path, target: Path, sheet: str) -> Converted:

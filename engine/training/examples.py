@@ -27,6 +27,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 import numpy as np
@@ -34,6 +35,7 @@ import numpy as np
 from theodolite.engine.datasets import hub
 from theodolite.engine.datasets.catalog import Catalog
 from theodolite.engine.datasets.columns import guess, is_number, is_sentence, negatives
+from theodolite.engine.datasets.conversion import ARROW, EXCEL, as_table, is_saved
 from theodolite.engine.datasets.dialect import ENDINGS, dialect_of, encoding_note
 from theodolite.engine.datasets.files import listed, number, where
 from theodolite.engine.datasets.formats import (
@@ -78,6 +80,8 @@ from theodolite.engine.training.spec import ObjectiveName, TrainSpec
 __all__ = ["Examples", "absolute", "examples_of", "is_file", "names_of", "open_examples"]
 
 
+FILES = (*ENDINGS, *EXCEL, *ARROW)
+"""Endings of training data; those of text also with `.gz`."""
 _FIRST = 100
 """Rows by whose cells columns are found."""
 
@@ -96,9 +100,9 @@ def open_examples(
     """Open training data.
 
     Args:
-        name: a file (`.parquet`, or `.txt`, `.csv`, `.tsv`, `.jsonl`, each also `.gz`) or a data
-            set of the catalog (`unlabelled/brown`, `nli`, `upload:mine`; `starter` for the shipped
-            ones).
+        name: a file (`.parquet`, `.arrow`, `.xlsx`, or `.txt`, `.csv`, `.tsv`, `.jsonl`, each also
+            `.gz`), a folder of `save_to_disk` or a data set of the catalog (`unlabelled/brown`,
+            `nli`, `upload:mine`; `starter` for the shipped ones).
         objective: determines what an example is.
         catalog: where data sets come from.
         hard_negatives: keep the third column of `sup`, if there is one. Without it inference data
@@ -118,10 +122,7 @@ def open_examples(
     if not is_file(name):
         examples = data_sets.examples(name, shape, catalog)
     else:
-        path = expand(name)
-        examples = _of_file(path, shape, folder)
-        note = encoding_note(path, path.name)
-        examples = replace(examples, notes=(*[note] * bool(note), *examples.notes))
+        examples = _of_path(expand(name), shape, folder)
     if len(examples) < 2:
         raise _too_few(name, examples)
     if need is not None and need.data == "triplets" and len(examples.columns) < 3:
@@ -177,20 +178,28 @@ def examples_of(spec: TrainSpec, catalog: Catalog, folder: Path) -> Examples:
 def names_of(train: str) -> list[str]:
     """The files and data sets that training data consist of: several have commas between."""
     several = [part.strip() for part in train.split(",") if part.strip()]
-    return [train] if not several or expand(train).is_file() else several
+    return [train] if not several or _is_there(expand(train)) else several
 
 
 def absolute(train: str) -> str:
     """Training data that mean the same in any folder: the names of data sets are unchanged."""
     paths = [(name, expand(name)) for name in names_of(train)]
-    return ",".join(str(path.absolute()) if path.is_file() else name for name, path in paths)
+    return ",".join(str(path.absolute()) if _is_there(path) else name for name, path in paths)
 
 
 def is_file(name: str) -> bool:
-    """Return whether training data is named by a file, existing or not, rather than a data set."""
+    """Return whether training data is named by a file or folder rather than a data set.
+
+    A file need not exist.
+    """
     if name.startswith(("upload:", hub.PREFIX)):
         return False
-    return expand(name).is_file() or name.lower().removesuffix(".gz").endswith(ENDINGS)
+    return _is_there(expand(name)) or name.lower().removesuffix(".gz").endswith(FILES)
+
+
+def _is_there(path: Path) -> bool:
+    """Whether a path is that of training data: a folder may just have a data set's name."""
+    return path.is_file() or is_saved(path)
 
 
 def _too_few(name: str, examples: Examples) -> UserError:
@@ -203,19 +212,29 @@ def _too_few(name: str, examples: Examples) -> UserError:
     )
 
 
-def _of_file(path: Path, wanted: ExamplesSpec, folder: Path) -> Examples:
-    """Open a file.
+def _of_path(path: Path, wanted: ExamplesSpec, folder: Path) -> Examples:
+    """Open a file or a folder.
 
     Args:
-        path: of a format that `engine.datasets.formats` reads.
+        path: a file of a format that `engine.datasets` reads, or a folder of `save_to_disk`.
         wanted: kind of the examples.
         folder: where the sentences are written to be read by number.
     """
-    name = where(path)
-    if not path.is_file():
+    if not _is_there(path):
         raise UserError(
             f"There is no file {path}.", "Give the training file's path.", code="no-file"
         )
+    folder.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=folder) as own:
+        table = as_table(path, Path(own), bounded=False)
+        name = where(path.with_name(table.path.name))
+        examples = _of_file(table.path, name, wanted, folder)
+        notes = filter(None, (table.note, encoding_note(table.path, table.path.name)))
+    return replace(examples, notes=(*notes, *examples.notes))
+
+
+def _of_file(path: Path, name: str, wanted: ExamplesSpec, folder: Path) -> Examples:
+    """Open a file of a format that `engine.datasets.formats` reads, called `name` in messages."""
     dialect = dialect_of(path, name)
     if dialect.ending == ".txt":
         if wanted.objective == "sup":

@@ -63,8 +63,9 @@ class TrainSpec(BaseSpec):
         base: what is trained: `dir:FOLDER`, `hf:NAME`, a packaged encoder such as `minilm`, or
             `new:layers=4,hidden=256,heads=4,vocab=8000`, a BERT with random weights and its own
             vocabulary, learned from the training sentences.
-        train: a file (one sentence a line, or columns as csv, tsv, JSON lines or Parquet), or the
-            name of a data set of the catalog; several with commas between.
+        train: a file (one sentence a line, or columns as csv, tsv, JSON lines, Parquet, Arrow
+            or Excel), a folder of `save_to_disk`, or the name of a data set of the catalog; several
+            with commas between.
         out: the folder of the trained encoder.
 
     The others are described where they are declared.

@@ -57,8 +57,8 @@ TrainOption = Annotated[
     typer.Option(
         "--train",
         metavar="FILE",
-        help="One sentence per line, csv, tsv, JSON lines or Parquet, or the name of a data set: "
-        "see `theodolite data list`. Several have commas between.",
+        help="One sentence per line, csv, tsv, JSON lines, Parquet, Arrow or Excel, or the name of "
+        "a data set: see `theodolite data list`. Several have commas between.",
     ),
 ]
 OutOption = Annotated[

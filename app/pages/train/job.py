@@ -22,6 +22,7 @@ from theodolite.app.pages.encoders.service import refresh
 from theodolite.app.spec import Field, Spec
 from theodolite.app.workspace import Workspace
 from theodolite.engine.datasets import Catalog
+from theodolite.engine.datasets.conversion import ARROW, is_saved
 from theodolite.engine.decoding.spec import DecoderSpec
 from theodolite.engine.encoders.spec import parse, transformer_of
 from theodolite.engine.errors import UserError
@@ -666,14 +667,14 @@ def first_examples(
 
     Returns:
         Name of a file or data set -> the names of its columns, and the first examples. Files that
-        have to be unpacked are left out.
+        have to be unpacked are left out, and folders.
     """
     # Labels may be sorted, so the first ones do not tell whether there are several.
     has_labels = objective == "st" and LOSSES[loss].has_labels
     most = limit if has_labels else min(limit or CHECKED, CHECKED)
     tables = {}
     for name in names_of(train):
-        if name.endswith((".gz", ".parquet")):
+        if name.endswith((".gz", ".parquet", *ARROW)) or is_saved(expand(name)):
             continue
         with TemporaryDirectory(prefix="theodolite-") as folder:
             examples = open_examples(

@@ -23,12 +23,12 @@ from theodolite.app.web import parts
 from theodolite.app.web.controls import Answer, Control, Controls, Values as Namespace, on, shape
 from theodolite.app.web.parts import HIDE_PROGRESS, ONE_AT_A_TIME
 from theodolite.app.workspace import Workspace
-from theodolite.engine.datasets.dialect import ENDINGS
 from theodolite.engine.encoders import describe
 from theodolite.engine.encoders.facts import column_prompts
 from theodolite.engine.encoders.spec import transformer_of
 from theodolite.engine.errors import UserError
 from theodolite.engine.training.base_spec import Setting, settings
+from theodolite.engine.training.examples import FILES
 from theodolite.engine.training.from_scratch import shape_of
 from theodolite.engine.training.losses import LOSSES
 from theodolite.engine.training.presets import STARTER, default_dev, presets
@@ -271,7 +271,7 @@ def build(workspace: Workspace) -> None:
         form.controls.render("objective")
         parts.section("Model and data")
         form.controls.render("base", "train", allow_custom_value=own)
-        files = [*ENDINGS, ".gz"]
+        files = [*FILES, ".gz"]
         upload = gr.UploadButton(
             "Upload a file", file_types=files, elem_id="upload", size="md", visible=own
         )
@@ -295,8 +295,11 @@ def build(workspace: Workspace) -> None:
             raise UserError("No file was given.", "Choose one.", code="missing")
         path = Path(values.upload)
         name = uploads.free_name(workspace, path.name)
-        mapping = uploads.mapping_of(path, None, None)
-        train = f"upload:{uploads.keep(workspace, path, path.name, name, mapping)['name']}"
+        with uploads.bring([path]) as brought:
+            file = brought.path
+            mapping = uploads.mapping_of(file, None, None)
+            row = uploads.keep(workspace, file, file.name, name, mapping, brought.notes)
+        train = f"upload:{row['name']}"
         return _choose(form, values, train, f"Added as {train}.")
 
     mining.connect(form)

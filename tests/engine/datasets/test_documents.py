@@ -528,3 +528,6 @@ def test_lists_of_texts_are_judged_documents(tmp_path: Path) -> None:
         for query, of in data.judgements["test"].items()
     }
     assert judged == {"a": {"b": 1, "c": 1, "d": 0}, "e": {"d": 1}}
+    feather.write_feather(pa.Table.from_pylist(rows), tmp_path / "y.feather")
+    (own := tmp_path / "own").mkdir()
+    assert convert(tmp_path / "y.feather", own).path.read_text() == found.path.read_text()

@@ -7,8 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import openpyxl
 import pyarrow as pa
 import pytest
+from datasets import Dataset, DatasetDict
+from pyarrow import feather
 
 from tests.engine.datasets.test_catalog import Uploads
 from tests.errors import refused
@@ -18,7 +21,13 @@ from theodolite.engine.datasets.catalog import Catalog, Upload
 from theodolite.engine.datasets.conversion import convert
 from theodolite.engine.datasets.parquet import ParquetFile
 from theodolite.engine.datasets.tables import preview
-from theodolite.engine.training.examples import Examples, examples_of, open_examples
+from theodolite.engine.training.examples import (
+    Examples,
+    absolute,
+    examples_of,
+    names_of,
+    open_examples,
+)
 from theodolite.engine.training.spec import TrainSpec
 
 
@@ -516,6 +525,32 @@ def test_an_upload_of_lists_trains_as_its_file_does(tmp_path: Path) -> None:
     for examples in both([["f"], ["h"], ["k"]], hard_negatives=False):
         assert list(examples) == pairs
     assert list(both([["f", "g"], [], []])[0]) == pairs
+
+
+def test_tables_of_other_programs_are_read_as_they_are(tmp_path: Path) -> None:
+    """Excel, Arrow, and what `save_to_disk` wrote: of several splits only the one to train on."""
+    triplets = [("a", "b", "c"), ("d", "e", "f"), ("g", "h", "i")]
+    table = Dataset.from_dict(dict(zip(COLUMNS["sup"], zip(*triplets, strict=True), strict=True)))
+    table.save_to_disk(tmp_path / "saved", num_shards=2)
+    DatasetDict(train=table, test=table).save_to_disk(tmp_path / "splits")
+    feather.write_feather(table.data.table, tmp_path / "x.feather")
+    (book := openpyxl.Workbook()).active.append(COLUMNS["sup"])
+    for row in triplets:
+        book.active.append(row)
+    book.save(tmp_path / "x.xlsx")
+    found = {
+        name: opened(tmp_path / name, "sup") for name in ("saved", "splits", "x.feather", "x.xlsx")
+    }
+    for name, examples in found.items():
+        assert list(examples) == triplets, name
+    assert found["splits"].notes == ("Only its train split is learned from.",)
+    assert "The sheet Sheet of x.xlsx was read." in found["x.xlsx"].notes
+    assert not list((tmp_path / "working").glob("*"))
+    saved = str(tmp_path / "saved")
+    assert names_of(f"{saved},starter") == [saved, "starter"] and absolute(saved) == saved
+    next((tmp_path / "saved").glob("*.arrow")).write_bytes(b"ARROW1")
+    with refused("damaged", "data-"):
+        opened(tmp_path / "saved", "sup")
 
 
 _SAID = [("Ein Satz.", "Noch einer."), ("Fünf.", "Sechs.")]
