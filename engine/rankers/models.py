@@ -42,6 +42,8 @@ from theodolite.engine.rankers.base import (
 T = TypeVar("T")
 _WIDTH = 128
 """Of the rows that an array is cut into."""
+_TEXT = 2**20
+"""Numbers of a text in a batch that MaxSim scores at once: as many batches as make them up."""
 _PAIRS = 1024
 """Pairs scored between two reports, the most that a killed job loses."""
 
@@ -350,6 +352,11 @@ class ColbertIndex(ScoredIndex):
         import torch
 
         chosen = self._tokens if at is None else [self._tokens[i] for i in at]
-        documents = [torch.from_numpy(tokens).to(query.device) for tokens in chosen]
-        scores = self._ranker.model.run(lambda model, _: model.similarity([query], documents))
-        return np.asarray(scores.cpu().numpy()[0])
+        documents = [torch.from_numpy(tokens) for tokens in chosen]
+        # The documents stay where they are: a few at a time are on the device, and scored.
+        scores = self._ranker.model.run(
+            lambda model, size: model.similarity(
+                [query], documents, device=query.device, chunk_elements=size * _TEXT
+            )
+        )
+        return np.asarray(scores.numpy()[0])

@@ -13,6 +13,7 @@ from mteb.models.hybrid_wrappers import fuse_relative_score_fusion, fuse_rrf
 from mteb.models.model_implementations.bm25 import BM25Search, bm25_s
 from sentence_transformers import CrossEncoder, MultiVectorEncoder, SparseEncoder
 from sklearn.metrics.pairwise import cosine_similarity
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from tests.engine.encoders.folders import Folders, _cross, _late, _sparse
 from tests.engine.encoders.models import SENTENCES, WORDS
@@ -23,7 +24,7 @@ from theodolite.engine import encoders, evaluate, load, rankers
 from theodolite.engine.datasets import Catalog, Retrieval
 from theodolite.engine.datasets.chunks import Splitter, cut
 from theodolite.engine.encoders import MemoryCache, query_side
-from theodolite.engine.rankers import Ranked, canonical, parse, split
+from theodolite.engine.rankers import Ranked, canonical, models, parse, split
 from theodolite.engine.rankers.fusion import fuse
 from theodolite.engine.rankers.late import LateSource, late
 from theodolite.engine.tasks import retrieval
@@ -227,6 +228,33 @@ def test_a_rankers_batch_that_does_not_fit_the_memory_is_halved(how: str, tmp_pa
     memory.most = 1
     with refused("too-large", "cpu"):
         rankers.rank(ranker, ["the cat"], ["a cat"])
+
+
+def test_maxsim_takes_no_more_memory_than_there_is(folders, monkeypatch):
+    """Fewer documents are scored at once; the scores are equal."""
+    ranker = rankers.of(rankers.load(f"colbert:dir:{_late(folders, 'late')}"))
+    index = ranker.index([f"the cat {'dog ' * (i % 18)}" for i in range(60)])
+    (query,) = ranker.queries(["the cat sat"])
+    expected = ranker.model.run(
+        lambda model, _: model.similarity([query], list(map(torch.from_numpy, index._tokens)))
+    )
+    largest = []
+
+    class Memory(TorchDispatchMode):
+        """Has room for so many numbers in a tensor."""
+
+        def __torch_dispatch__(self, call, types, args=(), kwargs=None):
+            result = call(*args, **(kwargs or {}))
+            largest.append(getattr(result, "numel", int)())
+            if largest[-1] > 9000:
+                raise torch.OutOfMemoryError
+            return result
+
+    monkeypatch.setattr(models, "_TEXT", 1000)
+    with Memory():
+        scores = index.score(query, None)
+    assert scores == pytest.approx(expected[0].numpy(), abs=1e-5)
+    assert max(largest) > 9000 >= largest[-1]
 
 
 @pytest.mark.parametrize(
