@@ -1,7 +1,9 @@
 """Retrieval in BEIR's layout: `corpus.jsonl`, `queries.jsonl` and `qrels/SPLIT.tsv`.
 
-Each file may also be a table or Parquet, or packed as `.gz`; judgements may have TREC's four
-columns, and columns `start` and `end` of the passage that answers, in characters of its document.
+Each file may also be a table or Parquet, packed as `.gz`, or come in numbered parts, as on the hub
+(`corpus-00000-of-00002.parquet`, `corpus_0.jsonl`), which are read in order; judgements may have
+TREC's four columns, and columns `start` and `end` of the passage that answers, in characters of its
+document.
 `top_ranked/SPLIT.jsonl` (query-id, corpus-ids), as on the hub, makes it a reranking set.
 
 Source: beir-cellar/beir, the data loader; embeddings-benchmark/mteb, `abstasks/retrieval.py`.
@@ -12,6 +14,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -41,21 +44,25 @@ _SPLITS = ("train", "dev", "val", "validation", "test")
 _WHOLE = {"corpus": "corpus", "documents": "corpus", "queries": "queries"}
 PART = re.compile(r"[-_.]?\d+-of-\d+")
 """The number of a part, as in train-00000-of-00002.parquet."""
+_NUMBER = re.compile(r"[-_.](\d+)(?:-of-(\d+))?(?=\.|$)")
+"""The same, or without how many there are, as in corpus_0.jsonl."""
+Files = tuple[str, ...]
+"""The names of the parts of what is one file elsewhere."""
 _QRELS = re.compile(r"^qrels?[._-]?|[._-]?qrels?$")
 
 
 @dataclass(frozen=True)
 class Layout:
-    """The files of a retrieval set by their roles; documents alone have no queries.
+    """The files of a retrieval set by their roles, in order; documents alone have no queries.
 
     Attributes:
-        judgements, candidates: split -> file.
+        judgements, candidates: split -> files.
     """
 
-    corpus: str
-    queries: str
-    judgements: dict[str, str]
-    candidates: dict[str, str] = field(default_factory=dict)
+    corpus: Files
+    queries: Files
+    judgements: dict[str, Files]
+    candidates: dict[str, Files] = field(default_factory=dict)
 
 
 def sources(root: Path) -> list[DatasetSource]:
@@ -66,11 +73,12 @@ def sources(root: Path) -> list[DatasetSource]:
     documents.
     """
     base = root / "mteb" / "retrieval"
-    folders = sorted({path.parent for path in base.rglob("corpus.*") if _stem(path.name)})
-    places = [folder.relative_to(base).as_posix() for folder in folders]
-    stems = [place.rpartition("_")[0] for place in places if is_language(place.rpartition("_")[2])]
+    places = {path.parent for path in base.rglob("corpus*.*") if role_of(path.name) == "corpus"}
+    folders = sorted({place.parent if place.name in _WHOLE else place for place in places})
+    names = [folder.relative_to(base).as_posix() for folder in folders]
+    stems = [name.rpartition("_")[0] for name in names if is_language(name.rpartition("_")[2])]
     sets, spoken = [], dict[str, dict[str, Path]]()
-    for folder, place in zip(folders, places, strict=True):
+    for folder, place in zip(folders, names, strict=True):
         stem, _, language = place.rpartition("_")
         if is_language(language) and stems.count(stem) > 1:
             sets.append(_source(stem, folder, language))
@@ -124,23 +132,22 @@ def _source(
 def _judged_alike(one: Path, other: Path) -> bool:
     """Whether two folders have byte-identical judgements."""
     try:
-        left, right = (
-            {split: folder / file for split, file in layout(_inside(folder)).judgements.items()}
-            for folder in (one, other)
-        )
+        left, right = (layout(_inside(folder)).judgements for folder in (one, other))
     except UserError:
         return False
-    return left.keys() == right.keys() and all(
-        filecmp.cmp(left[split], right[split], shallow=False) for split in left
+    files = {name for parts in left.values() for name in parts}
+    return left == right and all(
+        filecmp.cmp(one / name, other / name, shallow=False) for name in files
     )
 
 
 def _read_across(name: str, folder: Path, query_folder: Path) -> Retrieval:
     """Read a folder with the queries of another folder."""
-    files, others = _inside(folder), _inside(query_folder)
-    del files[layout(files).queries]
-    queries = layout(others).queries
-    return read(name, files | {queries: others[queries]}, f"{query_folder.name} and {folder.name}")
+    own, others = _inside(folder), _inside(query_folder)
+    asked = layout(own).queries
+    files = {name: path for name, path in own.items() if name not in asked}
+    files |= {name: others[name] for name in layout(others).queries}
+    return read(name, files, f"{query_folder.name} and {folder.name}")
 
 
 def _inside(folder: Path) -> dict[str, Path]:
@@ -156,16 +163,14 @@ def read_folder(name: str, folder: Path) -> Retrieval:
 
 def layout(names: Iterable[str]) -> Layout:
     """Identify the files by their names, wherever they are in an archive."""
-    roles: dict[str, dict[str, str]] = {}
+    every: dict[tuple[str, str], list[str]] = {}
     for name in names:
         what, split = _part(PurePosixPath(name))
-        before = name if what is None else roles.setdefault(what, {}).setdefault(split, name)
-        if before != name:
-            raise UserError(
-                f"{before} and {name} both have the same role in the data set.",
-                "Keep one of them.",
-                code="conflict",
-            )
+        if what is not None:
+            every.setdefault((what, split), []).append(name)
+    roles: dict[str, dict[str, Files]] = {}
+    for (what, split), several in every.items():
+        roles.setdefault(what, {})[split] = _in_order(several)
     others = roles.get("", {})
     if "qrels" not in roles and len(others) == 1:  # the only other file has the judgements
         roles["qrels"] = {"test": next(iter(others.values()))}
@@ -173,12 +178,36 @@ def layout(names: Iterable[str]) -> Layout:
         roles["qrels"] = others
     missing = [what for what in ("corpus", "queries", "qrels") if what not in roles]
     if missing == ["queries", "qrels"] and not roles.keys() - {"corpus"}:
-        return Layout(roles["corpus"][""], "", {})
+        return Layout(roles["corpus"][""], (), {})
     if missing:
         name = "judgements (qrels)" if missing[0] == "qrels" else missing[0]
         raise UserError(f"There is no file of {name}.", f"Expected: {EXPECTED}.", code="no-file")
     corpus, queries = roles["corpus"][""], roles["queries"][""]
     return Layout(corpus, queries, roles["qrels"], roles.get("top_ranked", {}))
+
+
+def _in_order(names: list[str]) -> Files:
+    """Return the file of a role, or the numbered parts of one if all are there."""
+    found = {name: _NUMBER.search(PurePosixPath(name).name) for name in names}
+    number = {name: int(match[1]) for name, match in found.items() if match}
+    first, *others = sorted(names, key=lambda name: (number.get(name, -1), name))
+    kinds = {_NUMBER.sub("", name) for name in names}
+    if others and (len(kinds) > 1 or len({*number.values()}) < len(names)):
+        raise UserError(
+            f"{first} and {others[0]} both have the same role in the data set.",
+            "Keep one of them. Parts of one file have numbers: corpus_0.jsonl, corpus_1.jsonl.",
+            code="conflict",
+        )
+    match, numbers = found[first], number.values() or [0]
+    count = int(match[2]) if match and match[2] else max(numbers) - min(numbers) + 1
+    if count != len(names):
+        raise UserError(
+            f"{first} is one of {count} parts by its name, and {len(names)} of them "
+            f"{'is' if len(names) == 1 else 'are'} here.",
+            "Give all parts: documents that are missing count as not found.",
+            code="no-file",
+        )
+    return (first, *others)
 
 
 def role_of(name: str) -> str:
@@ -193,8 +222,9 @@ def _part(path: PurePosixPath) -> tuple[str | None, str]:
         return None, ""  # a README, a licence
     if path.name.removesuffix(".gz").endswith(TREC):
         return "qrels", _QRELS.sub("", stem) or "test"
-    if stem in _WHOLE:
-        return _WHOLE[stem], ""
+    plain = _NUMBER.sub("", stem)
+    if plain in _WHOLE:
+        return _WHOLE[plain], ""
     if parent in _WHOLE and stem in _SPLITS and not path.name.endswith(".txt"):
         return _WHOLE[parent], ""  # corpus/test-00000-of-00001.parquet, on the hub
     if parent in ("qrels", "top_ranked"):
@@ -218,13 +248,13 @@ def read(name: str, files: Mapping[str, Path | bytes], title: str) -> Retrieval:
     """Read the files of a retrieval set."""
     parts = layout(files)
 
-    def rows(file: str) -> Iterator[tuple[str, dict[str, Any]]]:
-        return records(files[file], file)
+    def rows(names: Files) -> Iterator[tuple[str, dict[str, Any]]]:
+        return chain.from_iterable(records(files[name], name) for name in names)
 
-    judged = {split: _judgements(rows(file)) for split, file in parts.judgements.items()}
+    judged = {split: _judgements(rows(of)) for split, of in parts.judgements.items()}
     candidates: dict[str, tuple[str, ...]] = {}
-    for file in parts.candidates.values():
-        for place, row in rows(file):
+    for listed in parts.candidates.values():
+        for place, row in rows(listed):
             ids = row.get("corpus-ids")
             if not isinstance(ids, list):
                 raise UserError(
@@ -236,12 +266,12 @@ def read(name: str, files: Mapping[str, Path | bytes], title: str) -> Retrieval:
     data = assemble(
         name,
         title,
-        _texts(rows(parts.queries)) if parts.queries else (),
+        _texts(rows(parts.queries)),
         _texts(rows(parts.corpus), documents=True),
         judged,
         candidates or None,
     )
-    texts = [file for file in (parts.corpus, parts.queries) if file]
+    texts = (*parts.corpus, *parts.queries)
     notes = filter(None, (encoding_note(files[file], file) for file in texts))
     return replace(data, notes=(*notes, *data.notes))
 

@@ -90,6 +90,34 @@ def test_listed_candidates_make_it_a_reranking(tmp_path: Path) -> None:
     assert catalog.load("drinks").candidates == {"q1": ("d2", "d1")}
 
 
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("corpus-00000-of-00002.jsonl", "corpus-00001-of-00002.jsonl"),
+        ("corpus/corpus-00000-of-00002.jsonl", "corpus/corpus-00001-of-00002.jsonl"),
+        ("corpus_9.jsonl", "corpus_10.jsonl"),
+    ],
+)
+def test_a_corpus_in_numbered_parts_is_read_in_order(
+    tmp_path: Path, first: str, second: str
+) -> None:
+    """Unless a part is missing, or is no part of the same file."""
+    whole = folder(tmp_path / "whole").load("drinks")
+    rows = CORPUS.splitlines(keepends=True)
+    parts = {first: "".join(rows[:3]), second: rows[3]}
+    catalog = folder(tmp_path, more=parts)
+    place = tmp_path / "mteb/retrieval/drinks"
+    with refused("conflict", "corpus.jsonl.gz"):
+        catalog.load("drinks")
+    (place / "corpus.jsonl.gz").unlink()
+    data = catalog.load("drinks")
+    assert (data.hash, [*data.documents]) == (whole.hash, [*whole.documents])
+    if "-of-" in first:
+        (place / second).unlink()
+        with refused("no-file", "one of 2 parts"):
+            catalog.load("drinks")
+
+
 def test_rows_that_do_not_fit_are_counted(tmp_path: Path) -> None:
     """A query given twice or unknown is left out; an unknown document counts as not found."""
     queries = QUERIES + '{"_id": "q1", "text": "How is tea made?"}\n'
