@@ -84,6 +84,8 @@ def test_the_panel_of_the_rest_opens_and_closes(visit):
     button.press("Enter")
     expect(button).to_have_attribute("aria-expanded", "true")
     expect(inside).to_be_visible()
+    about = page.locator("#datasets td:nth-child(2)").first
+    assert about.bounding_box()["width"] > 200, "it is read beside the panel"
     page.keyboard.press("Tab")
     expect(page.get_by_role("button", name="Close")).to_be_focused()
     page.get_by_role("button", name="Read a file from the Hugging Face hub").click()

@@ -72,7 +72,7 @@ export function mount({ element, props, trigger, server, watch }) {
   function head(column) {
     const sorted = state.sort === column.key;
     const button = el("button", { type: "button", title: column.about || null },
-      el("span", {}, ...column.label.split(/(?<=\||[a-z],)/).flatMap((part) => [part, el("wbr")])), el("i", { "aria-hidden": "true" }));
+      el("span", {}, ...column.label.split(/(?<=[|:]|[a-z],)/).flatMap((part) => [part, el("wbr")])), el("i", { "aria-hidden": "true" }));
     button.addEventListener("click", () => {
       if (!sorted) Object.assign(state, { sort: column.key, down: true });
       else if (state.down) state.down = false;

@@ -337,7 +337,7 @@ def sankey(clusters: Mapping[str, Any], encoders: Sequence[str]) -> Figure:
             "customdata": [plain(about(*node)) for node in nodes],
             "hovertemplate": "%{customdata}<extra></extra>",
             "color": [colour(*node) for node in nodes],
-            "pad": 9,
+            "pad": 18,  # as high as a label: of small groups they lie side by side
             "thickness": 14,
             "line": {"width": 0},
         },
