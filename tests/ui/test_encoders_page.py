@@ -110,9 +110,14 @@ def test_the_settings_of_a_model_are_audited_and_it_is_renamed(visit, workspace,
     box.press("Enter")
     expect(page.get_by_text("cannot name an encoder")).to_be_visible()
     stays_text(page)
+    other = page.context.new_page()
+    other.goto(f"{visit.site}/search?encoder={name}")
+    says(other.locator("#encoders"), name)
     box.fill("mine")
     page.get_by_role("button", name="Rename").click()
     says(page.locator("#encoders"), "mine")
+    says(other.locator("#encoders"), "mine")  # though it was open before
+    other.close()
     expect(page.locator("#encoders")).not_to_contain_text(name)
     says(visit.open("search?encoder=mine").locator("#encoders"), "mine")
 

@@ -56,6 +56,8 @@ MAX_UNSEARCHED, MAX_PROMPTS = 30, 6
 """Encoders of a list without a search, and most of a model's own prompts that are shown."""
 NARROW = """(words) => requestAnimationFrame(() => theodolite.narrow("#encoders", words))"""
 TO_CARD = """() => theodolite.reach("#opened section")"""
+RENAMED = """(spec, said) => { if (said.includes("t-good")) theodolite.renamed(spec) }"""
+"""Other tabs that show the encoder open again, with its new name."""
 KINDS = {
     "minilm": "transformer",
     "hf": "transformer",
@@ -127,7 +129,9 @@ def build(workspace: Workspace) -> None:
 
     on_load(load, [*outputs, find], notice)
     address.keep({"encoder": opened}, opens=["encoder"])
-    on([rename.click, called.submit], call, [opened, called], outputs, notice, **HIDE_PROGRESS)
+    presses = [rename.click, called.submit]
+    renamed = on(presses, call, [opened, called], outputs, notice, **HIDE_PROGRESS)
+    renamed.then(None, [opened, notice], js=RENAMED)
     gr.on([find.change, listing.change], fn=None, inputs=find, js=NARROW)
     on(card.act, act, None, outputs, notice, concurrency_limit=1, **HIDE_PROGRESS)
     on(listing.act, act, None, outputs, notice, **HIDE_PROGRESS).then(None, js=TO_CARD)

@@ -379,6 +379,12 @@
     },
   });
 
+  // An encoder was renamed in another tab: what this one is about is shown under its new name.
+  const renamed = new BroadcastChannel("theodolite-renamed");
+  renamed.addEventListener("message", ({ data }) =>
+    [...new URLSearchParams(location.search).values()].some((value) => value.includes(data)) && location.reload());
+  theodolite.renamed = (spec) => renamed.postMessage(spec);
+
   // Back and Forward to a place of this page: opened again as its address has it.
   let shown = location.search;
   addEventListener("popstate", () => location.search !== shown && location.reload());
