@@ -20,7 +20,7 @@ from urllib.parse import urlencode
 import numpy as np
 
 from benchmarks.claims import within
-from tests.fakes.results import invent
+from tests.fakes.stores import invent
 from theodolite.app.pages.compare.answer import CompareSpec, compared
 from theodolite.app.surfaces import web
 from theodolite.app.workspace import Workspace

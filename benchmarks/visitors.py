@@ -44,7 +44,7 @@ import psutil
 
 from benchmarks.claims import at_most, within
 from benchmarks.startup import served
-from tests.fakes.results import invent
+from tests.fakes.stores import invent
 from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.pages.map.job import MapSpec
 from theodolite.app.pages.search import service as retrieval

@@ -14,7 +14,6 @@ from numpy.random import default_rng
 from safetensors.torch import save_file
 
 from tests.fakes.runs import tiny_run, tiny_spec
-from tests.fakes.training import BASE, tiny_model
 from theodolite.engine.training import TrainSpec, mlm
 from theodolite.engine.training.devices import (
     Ranks,
@@ -25,9 +24,16 @@ from theodolite.engine.training.devices import (
     sum_over_ranks,
 )
 from theodolite.engine.training.gradients import backward
-from theodolite.engine.training.model import TrainingModel
+from theodolite.engine.training.model import TrainingModel, open_model
 from theodolite.engine.training.objectives import objective_of
 
+WORDS = (
+    "a the man woman cat dog sits runs sleeps eats on under near mat table street red old "
+    "small happy nobody sings while rain falls and then they leave quietly"
+)
+BASE = "new:layers=2,hidden=32,heads=2,vocab=300,positions=40"
+"""Each of the words is one token."""
+SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 EXAMPLES = [
     ("a man sits on the mat", "the man sits", "nobody sits"),
     ("a red cat sleeps", "the small cat sleeps near the table", "the dog runs"),
@@ -45,6 +51,15 @@ CASES: dict[str, tuple[str, dict[str, object], int | None, int]] = {
     "one example, mlm": ("sup", {"mlm_weight": 0.5, "mlm_probability": 0.9}, 1, 1),
 }
 """Objective, changes to its settings, examples in a micro-batch and in all."""
+
+
+def tiny_model(spec: TrainSpec, dtype: torch.dtype = torch.float64) -> TrainingModel:
+    """The model of a spec whose base is `BASE`."""
+    model = open_model(spec, [(WORDS,)] * 5)
+    for weight in model.parameters():
+        # Weights of the usual 0.02 leave all sentences alike in so small a model.
+        weight.data.mul_(10.0 if weight.ndim > 1 else 1.0)
+    return model.to(dtype)
 
 
 def case(name: str, ranks: Ranks) -> tuple[TrainingModel, torch.Tensor]:

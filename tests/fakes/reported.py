@@ -9,9 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import theodolite as th
-from tests.fakes.costs import keep
-from tests.fakes.results import invent, invent_all
-from tests.fakes.stores import starter_store
+from tests.fakes.stores import invent, invent_all, put_cost, starter_store
 from tests.fakes.workers import say
 from theodolite.app.jobs import submit
 from theodolite.app.pages.judge import session as judging
@@ -83,7 +81,7 @@ def session(workspace: Workspace) -> str:
 def decided(workspace: Workspace, folder: Path) -> str:
     """The data set of a decision on two encoders."""
     for name in (*PAIR, "random:256"):
-        keep(workspace, name, latency_ms=[1.0], dim=8)
+        put_cost(workspace, name, latency_ms=[1.0], dim=8)
     rows = [
         (line, name)
         for name in ("cooking", "sea")

@@ -25,34 +25,20 @@ from playwright.sync_api import (
     sync_playwright,
 )
 
-from tests.fakes.started import launched
 from tests.fakes.stores import starter_store
+from tests.ui.steps import FLAGS, NARROW, PATIENCE, WIDE, served
 from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.pages.evaluate.results import evaluate_one
 from theodolite.app.workspace import Workspace
 
-# A busy machine may take its time; what is there is seen at once all the same.
-PATIENCE = 120_000
 expect.set_options(timeout=PATIENCE)
 
 STICKING_OUT = """() => [...document.querySelectorAll("body *")]
   .map((node) => [node, node.getBoundingClientRect().right])
   .filter(([, right]) => right > innerWidth + 1)
   .map(([node, right]) => `${node.tagName} #${node.id} .${node.classList} ${right}`).join("\\n")"""
-FLAGS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    # What asks another host is told so at once, and says it in the console.
-    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE *localhost",
-)
 # Gradio says so when a page is left while its stream of events is open.
 LEAVING = ("signal is aborted", "Connection errored out", "BodyStreamBuffer was aborted")
-WIDE, NARROW = (1440, 900), (390, 844)
 MEASURED = (
     ("random:256", "StarterSTS"),
     ("random:256", "StarterSearch"),
@@ -120,23 +106,6 @@ def left_as_it_was(workspace: Workspace) -> Iterator[None]:
         store.encoders.remove(name)
     for upload in store.uploads.list():
         store.uploads.remove(upload["name"])
-
-
-@contextlib.contextmanager
-def served(workspace: Workspace) -> Iterator[str]:
-    """Address of an app over a store, without a slash at its end."""
-    with launched(workspace) as client:
-        yield str(client.base_url).rstrip("/")
-
-
-@contextlib.contextmanager
-def served_to_visitors(workspace: Workspace) -> Iterator[str]:
-    """Address of an app over the same store for visitors, who can only look."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("THEODOLITE_DATA", raising=False)
-        looking = Workspace(workspace.store.folder, read_only=True)
-    with served(looking) as address:
-        yield address
 
 
 @pytest.fixture(scope="session")

@@ -1,21 +1,56 @@
-"""What a user of any page does and sees, in the words of the tests."""
+"""What tests of pages share: an app to visit, and what a user does and sees, in their words."""
 
+import contextlib
 import csv
 import io
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from tests.fakes.started import launched
 from tests.fakes.workers import work_off
 from theodolite.app.workspace import Workspace
 from theodolite.store.run_rows import RunRow
 
+# A busy machine may take its time; what is there is seen at once all the same.
+PATIENCE = 120_000
+WIDE, NARROW = (1440, 900), (390, 844)
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    # What asks another host is told so at once, and says it in the console.
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE *localhost",
+)
 HERE = "location.pathname.slice(1) + location.search"
 """Path and query as the page has them: what Playwright knows of them may lag behind."""
 HOSTILE = "<img src=x onerror=window.pwned=1> a {{window.pwned=2}} boat"
+
+
+@contextlib.contextmanager
+def served(workspace: Workspace) -> Iterator[str]:
+    """Address of an app over a store, without a slash at its end."""
+    with launched(workspace) as client:
+        yield str(client.base_url).rstrip("/")
+
+
+@contextlib.contextmanager
+def served_to_visitors(workspace: Workspace) -> Iterator[str]:
+    """Address of an app over the same store for visitors, who can only look."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("THEODOLITE_DATA", raising=False)
+        looking = Workspace(workspace.store.folder, read_only=True)
+    with served(looking) as address:
+        yield address
 
 
 def address_of(page: Page, *parts: str) -> str:

@@ -7,10 +7,8 @@ from playwright.sync_api import expect
 
 from tests.app.pages.board.test_standings import publish
 from tests.fakes.folder import packed
-from tests.fakes.results import invent
-from tests.fakes.stores import starter_store
-from tests.ui.conftest import served
-from tests.ui.steps import address_of, rows_saved, says, write
+from tests.fakes.stores import invent, starter_store
+from tests.ui.steps import address_of, rows_saved, says, served, write
 
 ACCURACIES = {"random:256": 0.86, "random:64": 0.85, "wordllama": 0.60}
 ROWS = "#board tbody tr:not(.t-gap)"

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.app.pages.choose.test_answer import topics, written
-from tests.fakes.costs import keep
+from tests.fakes.stores import put_cost
 from tests.ui.steps import address_of, done, saved, says
 from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.workspace import Workspace
@@ -20,7 +20,7 @@ TWO = "choose?encoder=wordllama&encoder=random:16"
 def desk(desk: Workspace) -> Workspace:
     """The encoders that ship, with costs that are known."""
     for name, ms in {"minilm": 9.0, "wordllama": 0.2, "random:256": 0.1, "random:16": 0.1}.items():
-        keep(desk, name, latency_ms=[ms])
+        put_cost(desk, name, latency_ms=[ms])
         encoders.add(desk, name)
     return desk
 

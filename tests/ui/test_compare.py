@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.fakes.results import invent
+from tests.fakes.stores import invent
 from tests.ui.steps import rows_saved, saved, says
 
 TWO = "compare?encoder=random:256&encoder=random:64"

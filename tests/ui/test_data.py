@@ -6,8 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.fakes.uploads import beir, collection
-from tests.ui.conftest import NARROW, WIDE
-from tests.ui.steps import HOSTILE, address_of, says, stays_text, write
+from tests.ui.steps import HOSTILE, NARROW, WIDE, address_of, says, stays_text, write
 
 STICKING_OUT = """(lines) => lines.flatMap((line) => [...line.querySelectorAll("*")].filter(
     (node) => node.getBoundingClientRect().right > line.getBoundingClientRect().right + 1))"""

@@ -5,8 +5,7 @@ from playwright.sync_api import expect
 
 from tests.engine.encoders.models import save_sentence_transformer
 from tests.fakes.stores import starter_store
-from tests.ui.conftest import served_to_visitors
-from tests.ui.steps import says, stays_text
+from tests.ui.steps import says, served_to_visitors, stays_text
 from theodolite.app.pages.encoders import service
 
 

@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from tests.fakes.results import put, put_trained
+from tests.fakes.stores import put, put_trained
 from tests.ui.steps import saved, says
 
 BIG, BAG = "minilm", "wordllama"

@@ -16,8 +16,7 @@ from gradio.utils import get_upload_folder
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from tests.fakes.started import serving
-from tests.ui.conftest import PATIENCE
-from tests.ui.steps import address_of, says
+from tests.ui.steps import PATIENCE, address_of, says
 from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.workspace import Workspace
 

@@ -4,8 +4,7 @@ import re
 
 from playwright.sync_api import expect
 
-from tests.ui.conftest import NARROW
-from tests.ui.steps import HOSTILE, address_of, says, stays_text
+from tests.ui.steps import HOSTILE, NARROW, address_of, says, stays_text
 
 
 def test_the_rail_is_there_before_the_page_nothing_moves_and_all_comes_to_rest(visitor, site):

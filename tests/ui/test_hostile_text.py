@@ -10,8 +10,7 @@ from urllib.parse import quote, urlencode
 
 import pytest
 
-from tests.ui.conftest import served
-from tests.ui.steps import stays_text
+from tests.ui.steps import served, stays_text
 from theodolite.app.pages.data.service import keep
 from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.pages.evaluate.results import evaluate_one

@@ -3,8 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from tests.ui.conftest import served
-from tests.ui.steps import HOSTILE, Held, says, stays_text
+from tests.ui.steps import HOSTILE, Held, says, served, stays_text
 from theodolite.app.workspace import Workspace
 
 

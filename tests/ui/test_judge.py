@@ -7,8 +7,7 @@ from playwright.sync_api import Page, expect
 
 from tests.fakes.openai import FakeOpenAI
 from tests.fakes.workers import work_off
-from tests.ui.conftest import NARROW
-from tests.ui.steps import box, done, saved, says
+from tests.ui.steps import NARROW, box, done, saved, says
 from theodolite.app.pages.judge import session as judging
 from theodolite.app.pages.judge.session import JudgeSpec
 

@@ -13,11 +13,11 @@ from playwright.sync_api import expect
 
 from tests.fakes.decoders import known_sentences
 from tests.fakes.uploads import collection
-from tests.ui.conftest import NARROW
 from tests.ui.steps import (
     HOSTILE,
     MAP as QUERY,
     MAPPED as ENCODER,
+    NARROW,
     address_of,
     drawn,
     gone_from_address,

@@ -7,7 +7,7 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
@@ -15,7 +15,6 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.fakes.terminals import heed_interrupts
-from tests.ui.conftest import Visit
 from tests.ui.steps import address_of, says
 from tests.waiting import wait_until
 from theodolite.store import Store
@@ -38,9 +37,7 @@ def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Path,
         serving.send_signal(signal.SIGINT)
 
 
-def test_from_the_first_page_to_a_result_of_ones_own(
-    app: tuple[Path, str], visitor: Callable[..., Visit]
-) -> None:
+def test_from_the_first_page_to_a_result_of_ones_own(app: tuple[Path, str], visitor) -> None:
     folder, url = app
     visit, store = visitor(url), Store.open(folder)
 

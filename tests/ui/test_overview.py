@@ -2,7 +2,7 @@
 
 from playwright.sync_api import expect
 
-from tests.fakes.results import invent
+from tests.fakes.stores import invent
 from tests.ui.steps import address_of, rows_saved, says
 
 GRID = ".t-heat-table tbody tr"

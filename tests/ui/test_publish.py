@@ -14,11 +14,21 @@ from playwright.sync_api import Browser, Page, expect
 
 import theodolite as th
 from tests.fakes import folder as data_folder, reported
-from tests.fakes.results import invent
 from tests.fakes.started import started
-from tests.fakes.stores import starter_store
-from tests.ui.conftest import NARROW, PATIENCE, served_to_visitors
-from tests.ui.steps import drawn, over, rows_saved, said, saved, says, stays_text, table
+from tests.fakes.stores import invent, starter_store
+from tests.ui.steps import (
+    NARROW,
+    PATIENCE,
+    drawn,
+    over,
+    rows_saved,
+    said,
+    saved,
+    says,
+    served_to_visitors,
+    stays_text,
+    table,
+)
 from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.pages.evaluate.results import evaluate_one
 from theodolite.app.pages.judge import session as judging

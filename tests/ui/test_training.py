@@ -13,9 +13,9 @@ from playwright.sync_api import expect
 from tests.engine.encoders.models import save_sentence_transformer
 from tests.fakes.diagnoses import diagnosis
 from tests.fakes.workers import say, work_off
-from tests.ui.conftest import NARROW
 from tests.ui.steps import (
     HOSTILE,
+    NARROW,
     address_of,
     gone_from_address,
     rows_saved,

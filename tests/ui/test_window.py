@@ -5,7 +5,7 @@ from pathlib import Path
 from playwright.sync_api import Browser as Chromium, Page, Playwright
 
 from tests.fakes.started import serving
-from tests.ui.conftest import FLAGS, PATIENCE
+from tests.ui.steps import FLAGS, PATIENCE
 from tests.waiting import wait_until
 from theodolite.app.desktop import window
 from theodolite.app.desktop.window import Browser

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.errors import refused
-from tests.fakes.results import invent_all
+from tests.fakes.stores import invent_all
 from theodolite.app import pages
 from theodolite.app.agents.allowed import Allowed
 from theodolite.app.agents.tools import MAX_ENCODERS, Tools

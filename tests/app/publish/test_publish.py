@@ -16,7 +16,7 @@ from tests.errors import refused
 from tests.fakes import reported
 from tests.fakes.command_line import objects, theodolite
 from tests.fakes.folder import files
-from tests.fakes.results import invent, invent_all
+from tests.fakes.stores import invent, invent_all
 from theodolite.app.jobs.submit import perform
 from theodolite.app.pages.data import service as data
 from theodolite.app.pages.encoders import service as encoders

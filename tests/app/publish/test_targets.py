@@ -22,10 +22,9 @@ from tests.engine.encoders.models import save
 from tests.errors import refused
 from tests.fakes import folder as data_folder
 from tests.fakes.command_line import objects, theodolite
-from tests.fakes.results import invent_all
 from tests.fakes.spaces import READER, TOKEN, USER, FakeSpaces
 from tests.fakes.started import started, steps_of
-from tests.fakes.stores import starter_store
+from tests.fakes.stores import invent_all, starter_store
 from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.pages.evaluate.results import evaluate_one
 from theodolite.app.publish import choice, folder, live, manifest, targets

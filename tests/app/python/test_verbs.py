@@ -15,7 +15,7 @@ from sentence_transformers.sentence_transformer.modules import BoW
 import theodolite as th
 from tests.errors import refused
 from tests.fakes.reported import body, unpacked
-from tests.fakes.results import invent_all
+from tests.fakes.stores import invent_all
 from theodolite.app.python.verbs import Training
 from theodolite.engine import evaluate, rankers
 from theodolite.engine.errors import UserError

@@ -18,9 +18,8 @@ from sklearn.metrics.pairwise import cosine_similarity, linear_kernel
 from torch.nn.utils.rnn import pad_sequence
 
 from tests.errors import refused
-from tests.fakes.ranks import CASES, EXAMPLES, case, masked_case
+from tests.fakes.ranks import BASE, CASES, EXAMPLES, SPECIAL, case, masked_case, tiny_model
 from tests.fakes.runs import tiny_run, tiny_spec
-from tests.fakes.training import BASE, SPECIAL, tiny_model
 from theodolite.engine.training import TrainSpec, augment, mlm, objectives
 from theodolite.engine.training.devices import Ranks, widest
 from theodolite.engine.training.gradients import backward, mask_tokens

@@ -14,8 +14,7 @@ import pytest
 from tests.errors import refused
 from tests.fakes import folder as data_folder
 from tests.fakes.command_line import objects, theodolite
-from tests.fakes.costs import FOUND, keep
-from tests.fakes.results import invent, invent_all, put
+from tests.fakes.stores import COST_ROW, invent, invent_all, put, put_cost
 from tests.fakes.workers import do_units
 from theodolite.app import exchange, formats, suites
 from theodolite.app.blocks import Chart, Finding, Grid
@@ -411,7 +410,7 @@ def test_the_hubs_list_names_the_data_of_the_hub(workspace: Workspace, tmp_path:
 
 def test_medians_spread_and_percentiles_by_hand() -> None:
     """Of 10 to 50 the median is 30; of 1 to 100 ms half do not exceed 50, and 95 not 95."""
-    row = cost.row(FOUND | {"machine": "here"})
+    row = cost.row(COST_ROW | {"machine": "here"})
     assert row == row | {
         "per_second_16": 30,
         "per_second_16_low": 10,
@@ -423,7 +422,7 @@ def test_medians_spread_and_percentiles_by_hand() -> None:
         "embedding_parameters": 10.0,
         "other_parameters": 20.0,
     }
-    quick = cost.row(FOUND | {"machine": "here", "load_seconds": [0.000541, 0.0005, 0.012]})
+    quick = cost.row(COST_ROW | {"machine": "here", "load_seconds": [0.000541, 0.0005, 0.012]})
     assert cost.value_with_unit(quick, "load_seconds") == "541 µs (500 µs to 12 ms)"
 
 
@@ -435,15 +434,15 @@ def test_the_pareto_front_by_hand() -> None:
 
 
 def test_what_another_machine_measured_is_not_shown(workspace: Workspace) -> None:
-    keep(workspace, "random:32")
-    keep(workspace, "random:64", machine="elsewhere")
+    put_cost(workspace, "random:32")
+    put_cost(workspace, "random:64", machine="elsewhere")
     assert list(cost.rows_by_encoder(workspace)) == ["random:32"]
 
 
 def timed(ms: float, load: float, **more) -> dict:
     """A measurement as its process prints it, with single sentences of so many milliseconds."""
     even = {length: [1000 / ms] * 5 for length in ("16", "64", "256")}
-    return FOUND | {"latency_ms": [ms] * 60, "per_second": even, "load": load, "cores": 2} | more
+    return COST_ROW | {"latency_ms": [ms] * 60, "per_second": even, "load": load, "cores": 2} | more
 
 
 @pytest.fixture
@@ -535,7 +534,7 @@ def test_quality_against_cost(workspace: Workspace) -> None:
     answer = COST.last(workspace, CostSpec(["random:32"]), lambda job: False)
     assert answer.shipped and set(answer.measurements) == set(answer.quality)
     assert set(answer.quality) == set(STARTER_ENCODERS) and answer.tasks == 3
-    keep(workspace, "random:32")
+    put_cost(workspace, "random:32")
     finding, chart, grid = COST.last(workspace, CostSpec(["random:32"]), lambda job: True).blocks()
     assert isinstance(finding, Finding) and "random:32" in finding.text
     assert isinstance(chart, Chart) and isinstance(grid, Grid) and grid.rows[0][0] == "random:32"

@@ -19,8 +19,8 @@ from tests.app.report.test_report import unpacked
 from tests.engine.encoders.models import WORDS, save_sentence_transformer
 from tests.errors import refused
 from tests.fakes.command_line import objects, theodolite
-from tests.fakes.costs import keep
 from tests.fakes.openai import DIM, FakeOpenAI, hang_up, saying
+from tests.fakes.stores import put_cost
 from tests.fakes.uploads import beir
 from theodolite.app.blocks import Links, Table
 from theodolite.app.pages.choose import data, improve
@@ -54,7 +54,7 @@ def ready(workspace: Workspace) -> Workspace:
     """Encoders have costs, so that no process is started to measure them."""
     milliseconds = {"wordllama": 2.0, "random:16": 0.5, "random:64": 1.0, "random:256": 1.0}
     for name, ms in milliseconds.items():
-        keep(workspace, name, latency_ms=[ms], dim=256 if name == "wordllama" else 16)
+        put_cost(workspace, name, latency_ms=[ms], dim=256 if name == "wordllama" else 16)
     return workspace
 
 
@@ -141,7 +141,7 @@ def test_a_transformer_is_offered_in_int8(ready: Workspace, tmp_path: Path) -> N
     file = written(tmp_path / "t.csv", topics(12))
     for ms, taken, margin in ((4.0, "minilm?dtype=int8", 40), (9.0, "minilm", 41)):
         for name, took in (("minilm", 8.0), ("minilm?dtype=int8", ms)):
-            keep(ready, name, latency_ms=[took], dim=384)
+            put_cost(ready, name, latency_ms=[took], dim=384)
         sheet = chosen(ready, file, ["minilm"], margin=margin)
         assert sheet["best"]["encoder"] == "minilm" and sheet["ties"] == []
         assert sheet["cheapest"]["encoder"] == taken
@@ -400,7 +400,7 @@ def test_an_endpoint_is_chosen_from_like_any_other(
 ) -> None:
     """What will be sent is said before; each text is sent once, whatever is asked later."""
     spec = f"api:{server.url}#fake"
-    keep(ready, spec, latency_ms=[20.0], dim=DIM)
+    put_cost(ready, spec, latency_ms=[20.0], dim=DIM)
     asked = ChooseSpec(str(written(tmp_path / "topics.csv", topics(20))), [*TWO, spec])
     job = job_of(ready, prepare(ready, asked))
     (sent,) = (text for text in job.notices(ready) if "requests" in text)
@@ -419,7 +419,7 @@ def test_an_endpoint_is_chosen_from_like_any_other(
 def test_settings_that_the_files_of_a_model_deny(ready: Workspace, tmp_path: Path) -> None:
     """Its prompts, of which none is asked for: said, with the encoder's name."""
     folder = save_sentence_transformer(tmp_path / "model", prompts={"query": "the cat "})
-    keep(ready, f"dir:{folder}", latency_ms=[5.0])
+    put_cost(ready, f"dir:{folder}", latency_ms=[5.0])
     file = written(tmp_path / "topics.csv", topics(10))
     said = warning(chosen(ready, file, [*TWO, f"dir:{folder}"]), "settings_contradicted")
     assert f"dir:{folder}: " in said and "prompts" in said
@@ -431,7 +431,7 @@ def test_an_endpoint_vanishes_in_the_middle(
     """The others are chosen from; what its two answers gave is kept, and only the rest is sent."""
     server.next = [*[saying(lambda _: None)] * 2, *[hang_up] * 40]
     spec, file = f"api:{server.url}#fake?batch=30", written(tmp_path / "topics.csv", topics(20))
-    keep(ready, spec, latency_ms=[20.0], dim=DIM)
+    put_cost(ready, spec, latency_ms=[20.0], dim=DIM)
     sheet = chosen(ready, file, [*TWO, spec])
     assert sheet["best"]["encoder"] == "wordllama"
     said = warning(sheet, "encoder_failed")
@@ -603,7 +603,7 @@ def base(workspace: Workspace, tmp_path: Path) -> str:
     """A tiny transformer with random weights, whose costs are known."""
     encoder = f"dir:{save_sentence_transformer(tmp_path / 'tiny', 'mean')}"
     for name in (encoder, "random:256"):
-        keep(workspace, name, latency_ms=[1.0], dim=8)
+        put_cost(workspace, name, latency_ms=[1.0], dim=8)
     return encoder
 
 
@@ -629,7 +629,7 @@ def test_a_newcomers_walk(workspace: Workspace, base: str, tmp_path: Path) -> No
     spec = prepare(workspace, ChooseSpec("upload:animals", [base], train=base))
     job = job_of(workspace, spec)
     trained = job.encoders[-1]
-    keep(workspace, trained, latency_ms=[1.0], dim=8)
+    put_cost(workspace, trained, latency_ms=[1.0], dim=8)
     assert "is trained on 200 of these" in " ".join(plan(workspace, job))
     second = th.choose("upload:animals", [base], train=base, workspace=workspace)
     sheet, change = second.sheet, second.sheet["improvement"]

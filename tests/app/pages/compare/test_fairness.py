@@ -3,7 +3,7 @@
 import pytest
 
 from tests.errors import refused
-from tests.fakes.results import invent_all, put, put_trained
+from tests.fakes.stores import invent_all, put, put_trained
 from theodolite.app.pages.compare.evidence import Check, FairSpec
 from theodolite.app.pages.compare.fairness import FAIR, Fairness
 from theodolite.app.workspace import Workspace

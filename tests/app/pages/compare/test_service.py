@@ -9,7 +9,7 @@ from scipy import stats
 
 from tests.errors import refused
 from tests.fakes.command_line import objects, theodolite
-from tests.fakes.results import invent, invent_all, put
+from tests.fakes.stores import invent, invent_all, put
 from theodolite.app import significance as tests_of
 from theodolite.app.blocks import Table
 from theodolite.app.pages.compare import null_check

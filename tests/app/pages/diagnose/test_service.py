@@ -10,8 +10,7 @@ from scipy.stats import spearmanr
 from tests.errors import refused
 from tests.fakes.decoders import known_sentences, small_spec
 from tests.fakes.diagnoses import diagnosis
-from tests.fakes.results import invent_all
-from tests.fakes.stores import starter_store
+from tests.fakes.stores import invent_all, starter_store
 from tests.fakes.workers import do_units, happened, work_off
 from theodolite.app import decoders
 from theodolite.app.jobs.submit import queue

@@ -18,8 +18,8 @@ from tests.engine.encoders.folders import LFS_POINTER, LIKE_THEIRS, Folders
 from tests.engine.encoders.models import save as save_model
 from tests.errors import refused
 from tests.fakes.command_line import objects, said, theodolite
-from tests.fakes.results import invent_all
 from tests.fakes.small_training import small, write_sentences
+from tests.fakes.stores import invent_all
 from tests.fakes.uploads import beir
 from tests.fakes.workers import happened, work_off
 from theodolite.app.agents.allowed import Allowed

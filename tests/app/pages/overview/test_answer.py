@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.command_line import theodolite
-from tests.fakes.results import invent, put
-from tests.fakes.stores import starter_store
+from tests.fakes.stores import invent, put, starter_store
 from tests.fakes.workers import work_off
 from theodolite.app.blocks import Finding
 from theodolite.app.components.heatmap import Cell, HeatmapColumn, HeatmapRow
