@@ -1,7 +1,6 @@
 """The form of every message that a person sees, whoever wrote it."""
 
 import ast
-from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args
 
@@ -13,7 +12,7 @@ ROOT = Path(__file__).parent.parent
 OURS = ("app", "engine", "store")
 
 
-def errors() -> Iterator[tuple[str, ast.Call]]:
+def errors():
     """Every `UserError` and `StoreError` that is made somewhere, with its place."""
     for package in OURS:
         for path in sorted((ROOT / package).rglob("*.py")):

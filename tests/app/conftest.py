@@ -1,6 +1,5 @@
 """What most tests of the app begin with."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ from theodolite.engine.endpoints import KEY
 
 
 @pytest.fixture
-def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workspace]:
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """An empty store, the starter set."""
     monkeypatch.delenv("THEODOLITE_DATA", raising=False)
     made = Workspace(tmp_path / "store")
@@ -43,7 +42,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeOpenAI]:
+def server(monkeypatch: pytest.MonkeyPatch):
     """An endpoint that is asked again at once when it does not answer."""
     monkeypatch.delenv(KEY, raising=False)
     monkeypatch.setattr("theodolite.engine.endpoints.FIRST_WAIT", 0.0)

@@ -2,7 +2,6 @@
 
 import sys
 import threading
-from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
@@ -42,7 +41,7 @@ class Line:
         model: Model,
         key: str = "one",
         most: int = 16,
-        then: Callable[[int], None] | None = None,
+        then=None,
     ) -> Future[list]:
         """Ask, and return once the request stands in the line."""
         standing = threading.Event()
@@ -59,7 +58,7 @@ class Line:
 
 
 @pytest.fixture
-def line(monkeypatch: pytest.MonkeyPatch) -> Iterator[Line]:
+def line(monkeypatch: pytest.MonkeyPatch):
     """A line that tells its callers often."""
     monkeypatch.setattr("theodolite.app.batches.TOLD_EVERY_SECONDS", 0.01)
     with ThreadPoolExecutor(16) as pool:

@@ -1,7 +1,6 @@
 """What several folders of the engine's tests share."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -66,7 +65,7 @@ def catalog(no_folder: None) -> Catalog:
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeOpenAI]:
+def server(monkeypatch: pytest.MonkeyPatch):
     """A server that speaks OpenAI's API, and no key."""
     monkeypatch.delenv(KEY, raising=False)
     with FakeOpenAI() as fake:
@@ -74,7 +73,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeOpenAI]:
 
 
 @pytest.fixture
-def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeHub]:
+def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """The hub that this process finds, of the files below `hub`; its cache is empty."""
     with FakeHub(tmp_path / "hub") as fake:
         url = constants.HUGGINGFACE_CO_URL_TEMPLATE.replace(constants.ENDPOINT, fake.url)

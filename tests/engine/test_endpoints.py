@@ -2,7 +2,6 @@
 
 import threading
 import time
-from collections.abc import Iterator
 from email.utils import formatdate
 from functools import partial
 
@@ -192,7 +191,7 @@ def test_requests_and_tokens_have_limits(server, asking, waits):
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+def asked(monkeypatch: pytest.MonkeyPatch):
     """What was asked of a hub that answers only addresses of `up`."""
     found: list[str] = []
 

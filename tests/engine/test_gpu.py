@@ -7,7 +7,6 @@ comes out is compared with the same on the CPU.
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -49,7 +48,7 @@ def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @contextmanager
-def waiting_refused() -> Iterator[None]:
+def waiting_refused():
     """An error for whatever makes the program wait for the GPU."""
     torch.cuda.set_sync_debug_mode("error")
     try:

@@ -1,6 +1,5 @@
 """A store in an empty folder."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,7 +8,7 @@ from theodolite.store import Store
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
+def store(tmp_path: Path):
     """An empty store."""
     opened = Store.open(tmp_path / "store")
     yield opened

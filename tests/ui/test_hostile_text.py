@@ -4,7 +4,6 @@ The probe is an element that no page of ours has and a script that leaves a trac
 there, something was not escaped.
 """
 
-from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote, urlencode
 
@@ -24,7 +23,7 @@ TWO_FRAMES = "() => new Promise((seen) => requestAnimationFrame(() => requestAni
 
 
 @pytest.fixture
-def hostile(tmp_path: Path) -> Iterator[tuple[str, list[tuple[str, Query]]]]:
+def hostile(tmp_path: Path):
     """Address of an app where every name, cell, title, message and log line holds the probe.
 
     And pages of every kind with the queries by which they show it, or are asked for it.

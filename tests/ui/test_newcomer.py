@@ -7,7 +7,6 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
@@ -24,7 +23,7 @@ OWN = "random:32 | center:starter | normalise"
 
 
 @pytest.fixture
-def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Path, str]]:
+def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Store and address of `theodolite serve`, which ends as by Ctrl+C."""
     monkeypatch.delenv("THEODOLITE_DATA", raising=False)
     store = tmp_path / "store"

@@ -3,7 +3,6 @@
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from configparser import RawConfigParser
 from pathlib import Path
@@ -32,7 +31,7 @@ class Answer(Handler):
 
 
 @pytest.fixture(scope="module")
-def address() -> Iterator[str]:
+def address():
     """Of a page."""
     with FakeServer(Answer) as server:
         yield f"http://localhost:{server.url.rpartition(':')[2]}/"

@@ -3,7 +3,6 @@
 import json
 import threading
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -35,7 +34,7 @@ def worker(slot: str, pid: int = 7, **more: object) -> dict[str, object]:
 
 
 @pytest.fixture
-def two(database: str) -> Iterator[tuple[Fleet, Fleet]]:
+def two(database: str):
     """What two processes have of one fleet."""
     made = Fleet(database, "fleet"), Fleet(database, "fleet")
     yield made

@@ -1,7 +1,6 @@
 """Stores with workers on them that are gone when a test ends."""
 
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -77,7 +76,7 @@ class Bench:
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> Iterator[Bench]:
+def bench(tmp_path: Path):
     """A bench without a worker."""
     made = Bench(tmp_path)
     yield made
@@ -85,7 +84,7 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+def shared(tmp_path_factory: pytest.TempPathFactory):
     """A bench with a worker, for the tests of a module that leave it as it was."""
     made = Bench(tmp_path_factory.mktemp("shared"))
     made.start_worker()

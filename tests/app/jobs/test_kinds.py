@@ -1,7 +1,6 @@
 """Every kind of job: read from its spec; the units of an evaluation."""
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -28,7 +27,7 @@ class Sums(Job):
     def units(self) -> list[str]:
         return ["one"]
 
-    def work(self, workspace: Workspace, position: int, reporter: Reporter) -> Iterator[object]:
+    def work(self, workspace: Workspace, position: int, reporter: Reporter):
         yield {"best": "minilm"}
 
 

@@ -5,7 +5,6 @@ import math
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -136,7 +135,7 @@ class Counting(Job):
         """Two."""
         return ["first", "second"]
 
-    def work(self, workspace: Workspace, position: int, reporter: Reporter) -> Iterator[int]:
+    def work(self, workspace: Workspace, position: int, reporter: Reporter):
         """Warn, then count."""
         log.warning("The weights of %s look odd.", position)
         for number in range(10):
@@ -281,7 +280,7 @@ class Clock:
 
     def __init__(self) -> None:
         self.now, self.at, self.began = 100.0, math.inf, time.time()
-        self.then: Callable[[], object] = lambda: None
+        self.then = lambda: None
 
     def monotonic(self) -> float:
         return self.now

@@ -2,7 +2,6 @@
 
 import csv
 import re
-from collections.abc import Callable, Sequence
 from dataclasses import FrozenInstanceError
 from html import unescape
 from pathlib import Path
@@ -77,9 +76,7 @@ def test_an_encoder_as_an_object_is_no_name(own: th.Workspace) -> None:
         (lambda: th.map(*"abcdefghijklmnop"), ["map()", "too many"]),
     ],
 )
-def test_arguments_that_a_verb_does_not_take(
-    call: Callable[[], object], named: list[str], own: th.Workspace
-) -> None:
+def test_arguments_that_a_verb_does_not_take(call, named: list[str], own: th.Workspace) -> None:
     """The verb is named, not a class behind it, and what it takes."""
     with pytest.raises(UserError) as caught:
         call()
@@ -175,7 +172,7 @@ class Plain:
 
     name, dim, fingerprint, warnings = "mine", 16, "1", ()
 
-    def encode(self, sentences: Sequence[str]) -> np.ndarray:
+    def encode(self, sentences: list[str]) -> np.ndarray:
         """As random words."""
         return th.load("random:16").encode(sentences)
 

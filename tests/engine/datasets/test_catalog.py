@@ -1,7 +1,6 @@
 """The catalog: names, folders, uploads, files of the hub, and what is said of an unknown name."""
 
 import random
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +15,6 @@ from tests.fakes.hub import FakeHub, commit
 from theodolite.engine import tasks
 from theodolite.engine.datasets import (
     Catalog,
-    Dataset,
     LabelledPairs,
     LabelledSentences,
     PairPart,
@@ -144,7 +142,7 @@ def test_a_folder_is_looked_into_again_but_not_within_a_snapshot(tmp_path: Path)
 
 SENTENCES = ["a cat", "a dog"]
 PLACES = np.arange(2, dtype=np.int32)
-MADE: dict[str, Callable[[list[str]], Dataset]] = {
+MADE = {
     "scores": lambda some: ScoredPairs(
         "x", {"all": PairPart(tuple(some), tuple(SENTENCES), np.array([1.0, 2.0]))}, "splits"
     ),

@@ -4,7 +4,6 @@ import io
 import json
 import time
 import zipfile
-from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 
@@ -306,7 +305,7 @@ def test_what_is_no_workbook_is_refused(tmp_path: Path, content: bytes) -> None:
 
 
 @pytest.mark.parametrize("write", [pa.ipc.new_file, pa.ipc.new_stream, feather.write_feather])
-def test_a_table_of_arrow_is_one_of_parquet(tmp_path: Path, write: Callable) -> None:
+def test_a_table_of_arrow_is_one_of_parquet(tmp_path: Path, write) -> None:
     """As pandas and `save_to_disk` write them."""
     table, file = pa.table({"text": ["a", "b"], "label": [0, 1]}), tmp_path / "mine.arrow"
     if write is feather.write_feather:

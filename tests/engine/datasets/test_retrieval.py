@@ -2,7 +2,6 @@
 
 import gzip
 import json
-from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -30,7 +29,7 @@ def folder(
     corpus: str = CORPUS,
     queries: str = QUERIES,
     qrels: str = QRELS,
-    more: Mapping[str, str] | None = None,
+    more: dict[str, str] | None = None,
 ) -> Catalog:
     """A data folder with a small set in BEIR's layout."""
     contents = {"corpus.jsonl.gz": gzip.compress(corpus.encode()), "queries.jsonl": queries}

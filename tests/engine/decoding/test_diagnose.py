@@ -2,7 +2,6 @@
 
 import json
 import math
-from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -232,7 +231,7 @@ def test_the_references_bleu_is_sacrebleus_of_one_line() -> None:
         assert diagnostics.reference_bleu(a, b) == pytest.approx(expected, abs=1e-9)
 
 
-def by_scipy(statistic: Callable[..., np.ndarray], *values: np.ndarray) -> tuple[float, float]:
+def by_scipy(statistic, *values: np.ndarray) -> tuple[float, float]:
     """Its percentile bootstrap, of several arrays in step."""
     interval = stats.bootstrap(
         values,
@@ -290,7 +289,7 @@ def test_the_interval_of_the_references_bleu_holds_other_corpora() -> None:
 class Plane(HashEncoder):
     """Words on the unit circle, by their angle in degrees; `none` has no vector, `far` is long."""
 
-    def encode(self, sentences: Sequence[str], progress: object = None) -> np.ndarray:
+    def encode(self, sentences: list[str], progress: object = None) -> np.ndarray:
         """One row a word, float32 (n, 2)."""
         sizes = {"none": 0.0, "far": 9.0}
         words = [word for word in sentences if word]

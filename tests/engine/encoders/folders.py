@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -100,7 +99,7 @@ def _as_bin(f: Folders, name: str) -> Path:
     return folder
 
 
-LIKE_THEIRS: dict[str, Callable[[Folders, str], Path]] = {
+LIKE_THEIRS = {
     "dense": lambda f, n: f.save(
         n, f.inner(n), f.m.Pooling(WIDTH, "cls"), f.m.Dense(WIDTH, 8), f.m.Normalize()
     ),
@@ -222,7 +221,7 @@ def _with_dense(f: Folders, name: str) -> Path:
     return f.save(name, f.inner(name), f.m.Pooling(WIDTH, "mean"), f.m.Dense(WIDTH, 8))
 
 
-REFUSED: dict[str, tuple[Callable[[Folders, str], Path], str, tuple[object, ...]]] = {
+REFUSED = {
     "cross-encoder": (_cross, "wrong-kind", ("cross-encoder",)),
     "plain cross-encoder": (
         lambda f, n: f.plain(n, head="ForSequenceClassification", num_labels=1),

@@ -1,7 +1,6 @@
 """Rankers against other implementations: mteb's, sentence-transformers', transformers' states."""
 
 import json
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -81,7 +80,7 @@ def test_fusion_is_mtebs(weight: float | None, rng: np.random.Generator) -> None
         for _ in range(2)
     ]
     for (at, scores), *both in zip(fuse(each, 100, weight), *each, strict=True):
-        named: list[Mapping[str, float]] = [
+        named: list[dict[str, float]] = [
             {str(i): float(s) for i, s in zip(*one, strict=True)} for one in both
         ]
         theirs = (fuse_rrf if weight is None else fuse_relative_score_fusion)(named, weights)

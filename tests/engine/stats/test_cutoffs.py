@@ -1,7 +1,5 @@
 """Cut-offs with a guarantee, against mapie's."""
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 from scipy.stats import binomtest
@@ -81,7 +79,7 @@ UPPER_HALF = np.repeat([False, True], 300)
     ],
 )
 def test_too_few_pairs_guarantee_nothing(
-    cutoff: Callable[..., float | None],
+    cutoff,
     cosines: np.ndarray,
     positive: np.ndarray,
     share: float,

@@ -1,7 +1,6 @@
 """Ranks: intervals by hand and by scipy's ranks; the Borda count as mteb has it."""
 
 import random
-from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -13,7 +12,7 @@ from theodolite.engine.stats.ranking import Span, at_cutoffs, of_passages, order
 from theodolite.engine.stats.ranks import borda, rank, rank_intervals
 
 
-def suite(*tasks: Sequence[int] | np.ndarray, resamples: int = 200) -> list[Resampled]:
+def suite(*tasks: list[int] | np.ndarray, resamples: int = 200) -> list[Resampled]:
     """One encoder: for each task which examples it has right; each task has its own seed."""
     return [
         resample(Sample(np.array(right, dtype=np.float64)), resamples, seed)

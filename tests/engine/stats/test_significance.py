@@ -1,6 +1,5 @@
 """Paired tests, Holm's correction and tie groups against scipy, by hand and on simulated data."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from itertools import combinations
 
@@ -75,7 +74,7 @@ CLUSTERED = Sample(np.arange(9.0), np.arange(9.0), clusters=np.arange(9) // 3)
         lambda: resample_all([CLUSTERED, replace(CLUSTERED, clusters=np.arange(9) % 3)]),
     ],
 )
-def test_only_the_same_examples_are_compared(compare: Callable[[], object]) -> None:
+def test_only_the_same_examples_are_compared(compare) -> None:
     """Equally many, in the same clusters."""
     with pytest.raises(ValueError, match="same examples"):
         compare()
@@ -87,7 +86,7 @@ def correlation(cosines: np.ndarray, gold: np.ndarray, axis: int = -1) -> np.nda
     return (x * y).mean(axis)
 
 
-def by_scipy(score: Callable, resamples: int, *values: np.ndarray) -> np.ndarray:
+def by_scipy(score, resamples: int, *values: np.ndarray) -> np.ndarray:
     """The ends of its paired percentile bootstrap of a difference, in points."""
     found = stats.bootstrap(
         values,

@@ -1,6 +1,5 @@
 """Labelled sentences, against scikit-learn and by hand; examples that are not independent."""
 
-from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -24,7 +23,7 @@ from theodolite.engine.evaluate import evaluate
 from theodolite.engine.progress import nobody
 from theodolite.engine.results import Result
 from theodolite.engine.stats.bootstrap import main_sample
-from theodolite.engine.tasks import Measurement, classification
+from theodolite.engine.tasks import classification
 
 TASK = classification.TYPE.on("clouds", "clouds/classify")
 
@@ -131,9 +130,7 @@ def test_rare_labels_are_left_out_and_counted() -> None:
     ],
     ids=["classification", "search", "few sentences"],
 )
-def test_too_few_labels_and_sentences(
-    measure: Callable[..., Measurement], each: int, labels: int, named: str
-) -> None:
+def test_too_few_labels_and_sentences(measure, each: int, labels: int, named: str) -> None:
     with refused("too-few", "clouds", named):
         measure(*topics(each, labels, 1.0))
 

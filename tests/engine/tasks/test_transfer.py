@@ -1,7 +1,6 @@
 """Trained tasks, captions of images too: what is measured, in which order, and what cannot be."""
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -214,7 +213,7 @@ def seen(data: Captions, noise: float) -> np.ndarray:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def narrow() -> Iterator[None]:
+def narrow():
     """A space of 50 dimensions in place of 1000, which takes seconds to train."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("theodolite.engine.classifiers.ranking.DIM", 50)

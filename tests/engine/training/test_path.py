@@ -1,7 +1,6 @@
 """How many files a reader goes through from the spec of a training to its first update."""
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
 
@@ -12,7 +11,6 @@ from tests.fakes.small_training import small, write_sentences
 from theodolite.engine.datasets.catalog import Catalog
 from theodolite.engine.decoding.train import DecoderTrainer, train_decoder
 from theodolite.engine.train import EncoderTrainer, train
-from theodolite.engine.training import Event
 
 ENGINE = "theodolite.engine."
 OWN = tuple(ENGINE + name for name in ("train", "training.", "decoding."))
@@ -23,7 +21,7 @@ class Updating(Exception):
     """The first update begins."""
 
 
-def calls_between_files(events: Iterator[Event]) -> set[tuple[str, str]]:
+def calls_between_files(events) -> set[tuple[str, str]]:
     """(file of a training, file that it calls) until the first update begins.
 
     A function that one file hands to another is not counted where it is called back.
@@ -64,7 +62,7 @@ def test_the_first_update_is_near(
 
     for trainer in (EncoderTrainer, DecoderTrainer):
         monkeypatch.setattr(trainer, "update", update)
-    events: dict[str, Iterator[Event]] = {
+    events = {
         "decoder": train_decoder(decoders.random_spec(tmp_path), catalog),
         "encoder": train(small(write_sentences(tmp_path / "a.txt"), tmp_path / "out"), catalog),
     }

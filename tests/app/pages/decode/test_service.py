@@ -1,7 +1,6 @@
 """Decoding: a sentence, a way, an expression, a place of a map; by verbs, and for many at once."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -45,7 +44,7 @@ WITHOUT = "random:32"
 
 
 @pytest.fixture(scope="module")
-def workspace(decoding: Workspace) -> Iterator[Workspace]:
+def workspace(decoding: Workspace):
     """A store with one decoder, and no data folder; that of the command line as well."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("THEODOLITE_HOME", str(decoding.store.folder))
@@ -337,7 +336,7 @@ class Counting(Decoder):
 
 
 @pytest.fixture
-def decoder(decoder_folder: Path) -> Iterator[Counting]:
+def decoder(decoder_folder: Path):
     """It knows sixty sentences by heart; nothing is remembered from one test to the next."""
     service._answers.forget(lambda key: True)
     yield Counting(open_decoder(decoder_folder))

@@ -1,6 +1,5 @@
 """What an evaluation would cost, the groups of tasks, and the protocols that the plan names."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -29,7 +28,7 @@ def workspace(tmp_path: Path) -> Workspace:
     return Workspace(tmp_path / "store", folder.write(tmp_path / "data"))
 
 
-def made(workspace: Workspace, *given, **more) -> Sequence[Estimate]:
+def made(workspace: Workspace, *given, **more) -> list[Estimate]:
     """The estimates, after steps that go on."""
     *steps, last = estimate(workspace, EvaluateJob.of(workspace, *given, **more))
     assert isinstance(last, Estimates)

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -136,7 +135,7 @@ def test_stopped_it_keeps_what_it_has(workspace: Workspace, tmp_path: Path) -> N
 
 
 @pytest.fixture
-def network() -> Iterator[Network]:
+def network():
     """Machines with a network of their own; skips where none can be made."""
     try:
         made = Network()

@@ -1,8 +1,5 @@
 """An app over a small store, spoken to over HTTP without a browser."""
 
-from collections.abc import Iterator
-
-import httpx
 import pytest
 
 from tests.fakes.started import launched
@@ -15,7 +12,7 @@ ALLOWED = ["lab.example.org", "*.site.example"]
 
 
 @pytest.fixture(scope="module", autouse=True)
-def no_data() -> Iterator[None]:
+def no_data():
     """Opening Fairness with a data folder compares its sets, which takes long."""
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("THEODOLITE_DATA", raising=False)
@@ -31,7 +28,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
 
 
 @pytest.fixture(scope="module")
-def client(workspace: Workspace) -> Iterator[httpx.Client]:
+def client(workspace: Workspace):
     """Somebody without a browser, and the app without a login."""
     with launched(workspace, allow_hosts=ALLOWED) as made:
         yield made

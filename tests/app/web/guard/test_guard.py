@@ -6,7 +6,6 @@ What a browser makes of the answers is in tests/ui/test_foreign_pages.py.
 import os
 import re
 import socket
-from collections.abc import Iterator
 from urllib.parse import quote
 
 import httpx
@@ -33,7 +32,7 @@ FOREIGN = [
 
 
 @pytest.fixture(scope="module")
-def stranger(workspace: Workspace) -> Iterator[httpx.Client]:
+def stranger(workspace: Workspace):
     """The same before a login that nobody gave."""
     with launched(workspace, auth=LOGIN) as made:
         yield made
@@ -325,7 +324,7 @@ FAILED = '"success":false'
 
 
 @pytest.fixture(scope="module")
-def port(workspace: Workspace) -> Iterator[int]:
+def port(workspace: Workspace):
     """Of the app as the proxy finds it."""
     with launched(workspace, root_path=BELOW, allow_hosts=["example.org", *ALLOWED]) as client:
         yield int(client.base_url.port or 80)
