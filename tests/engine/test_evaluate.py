@@ -23,7 +23,6 @@ from tests.fakes.encoders import BrokenEncoder, HashEncoder, NaNEncoder, Shrinki
 from theodolite import engine
 from theodolite.engine import evaluate, memory
 from theodolite.engine.datasets import Catalog, Upload
-from theodolite.engine.encoders.base import Encoder
 from theodolite.engine.encoders.functions import Batcher, FunctionEncoder, dotdict
 from theodolite.engine.progress import Progress
 from theodolite.engine.results import Result
@@ -356,7 +355,7 @@ def growing(*few: str) -> Batcher:
     ],
 )
 def test_vectors_that_nothing_can_be_computed_from(
-    probing: Path, encoder: Encoder, says: tuple[str, ...]
+    probing: Path, encoder, says: tuple[str, ...]
 ) -> None:
     """How many, and the first of them."""
     (result,) = evaluate(encoder, GOOD, data=Catalog(probing))

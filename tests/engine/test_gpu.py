@@ -25,7 +25,6 @@ from theodolite.engine.classifiers import columns
 from theodolite.engine.classifiers.features import Features, accelerator
 from theodolite.engine.classifiers.setting import Fit, SolverSetting
 from theodolite.engine.decode import open_decoder
-from theodolite.engine.decoding.spec import DecoderSpec
 from theodolite.engine.decoding.train import train_decoder
 from theodolite.engine.encoders import load
 from theodolite.engine.encoders.loading import checkpoint_of
@@ -139,7 +138,7 @@ def test_an_update_does_not_wait_for_the_gpu(tmp_path: Path, objective: str) -> 
     assert run.meter.read() is not None
 
 
-def decoder_spec(folder: Path, architecture) -> DecoderSpec:
+def decoder_spec(folder: Path, architecture):
     """A decoder for vectors of random words, which need no model."""
     return replace(decoders.random_spec(folder), architecture=architecture, device="cuda")
 

@@ -1,14 +1,12 @@
 """A store in an empty folder."""
 
-from pathlib import Path
-
 import pytest
 
 from theodolite.store import Store
 
 
 @pytest.fixture
-def store(tmp_path: Path):
+def store(tmp_path):
     """An empty store."""
     opened = Store.open(tmp_path / "store")
     yield opened

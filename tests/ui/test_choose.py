@@ -1,7 +1,6 @@
 """The page Choose: a file of one's own in, a decision sheet out."""
 
 import random
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
@@ -10,14 +9,13 @@ from tests.app.pages.choose.test_answer import topics, written
 from tests.fakes.stores import put_cost
 from tests.ui.steps import address_of, done, saved, says
 from theodolite.app.pages.encoders import service as encoders
-from theodolite.app.workspace import Workspace
 from theodolite.engine.datasets import Catalog
 
 TWO = "choose?encoder=wordllama&encoder=random:16"
 
 
 @pytest.fixture(scope="module")
-def desk(desk: Workspace) -> Workspace:
+def desk(desk):
     """The encoders that ship, with costs that are known."""
     for name, ms in {"minilm": 9.0, "wordllama": 0.2, "random:256": 0.1, "random:16": 0.1}.items():
         put_cost(desk, name, latency_ms=[ms])
@@ -25,7 +23,7 @@ def desk(desk: Workspace) -> Workspace:
     return desk
 
 
-def bring(page, file: Path) -> None:
+def bring(page, file) -> None:
     """Give the page a file, whose first rows are shown."""
     expect(page.locator("#sheet")).not_to_be_empty()
     page.get_by_role("button", name="File, limits").click()

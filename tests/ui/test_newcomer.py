@@ -7,7 +7,6 @@ import json
 import signal
 import subprocess
 import sys
-from pathlib import Path
 from urllib.parse import quote
 
 import pytest
@@ -23,7 +22,7 @@ OWN = "random:32 | center:starter | normalise"
 
 
 @pytest.fixture
-def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def app(tmp_path, monkeypatch: pytest.MonkeyPatch):
     """Store and address of `theodolite serve`, which ends as by Ctrl+C."""
     monkeypatch.delenv("THEODOLITE_DATA", raising=False)
     store = tmp_path / "store"
@@ -36,7 +35,7 @@ def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         serving.send_signal(signal.SIGINT)
 
 
-def test_from_the_first_page_to_a_result_of_ones_own(app: tuple[Path, str], visitor) -> None:
+def test_from_the_first_page_to_a_result_of_ones_own(app, visitor) -> None:
     folder, url = app
     visit, store = visitor(url), Store.open(folder)
 

@@ -16,7 +16,6 @@ from tests.fakes.server import FakeServer, Handler
 from tests.waiting import PATIENCE
 from theodolite.app.desktop import launcher, window
 from theodolite.app.desktop.window import VARIABLE, Browser, find_browser, stay
-from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
 
 BROWSER = Browser(fake.COMMAND)
@@ -86,7 +85,7 @@ def test_a_browser_that_fails_is_told_of(tmp_path: Path, address: str) -> None:
 
 
 def test_the_app_stays_for_runs_that_are_not_over(
-    workspace: Workspace, tmp_path: Path, address: str, capsys: pytest.CaptureFixture[str]
+    workspace, tmp_path: Path, address: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """It says so, and ends with the last of them."""
     runs = workspace.store.runs
@@ -119,7 +118,7 @@ def test_it_needs_a_browser_and_a_screen(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_the_app_ends_with_its_window(
-    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`theodolite --window`: the page is there, the window is closed, the command is over."""
     workspace.store.settings.set("welcomed", True)  # or it would first measure the starter set

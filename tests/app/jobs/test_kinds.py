@@ -9,7 +9,6 @@ from tests.errors import refused
 from tests.fakes.workers import do_units, work_off
 from theodolite.app.jobs.job import Job
 from theodolite.app.jobs.kinds import KINDS, job_of, kind_of
-from theodolite.app.jobs.reporter import Reporter
 from theodolite.app.pages.evaluate.job import EvaluateJob, evaluate, queue_evaluation
 from theodolite.app.pages.evaluate.results import evaluate_one
 from theodolite.app.workspace import Workspace
@@ -27,7 +26,7 @@ class Sums(Job):
     def units(self) -> list[str]:
         return ["one"]
 
-    def work(self, workspace: Workspace, position: int, reporter: Reporter):
+    def work(self, workspace: Workspace, position: int, reporter):
         yield {"best": "minilm"}
 
 

@@ -4,9 +4,7 @@ import csv
 import re
 from dataclasses import FrozenInstanceError
 from html import unescape
-from pathlib import Path
 
-import numpy as np
 import pytest
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import BoW
@@ -24,7 +22,7 @@ HOSTILE = '<img src=x onerror="alert(1)"> & </script>'
 
 
 @pytest.fixture
-def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> th.Workspace:
+def own(tmp_path, monkeypatch: pytest.MonkeyPatch) -> th.Workspace:
     """Where somebody's own results are."""
     monkeypatch.delenv("THEODOLITE_DATA", raising=False)
     monkeypatch.setenv("THEODOLITE_HOME", str(tmp_path / "own"))
@@ -100,7 +98,7 @@ def test_a_comparison_is_the_pages_and_a_table(own: th.Workspace) -> None:
         found.tasks = ()
 
 
-def test_sentences_of_ones_own_are_searched_without_a_store(tmp_path: Path) -> None:
+def test_sentences_of_ones_own_are_searched_without_a_store(tmp_path) -> None:
     """The nearest first, each sentence once; text from outside is shown as it is."""
     sentences = ["a car", HOSTILE, "a dog", "a dog"]
     found = th.search("a dog", sentences, th.load("random:64"), k=3)
@@ -172,7 +170,7 @@ class Plain:
 
     name, dim, fingerprint, warnings = "mine", 16, "1", ()
 
-    def encode(self, sentences: list[str]) -> np.ndarray:
+    def encode(self, sentences: list[str]):
         """As random words."""
         return th.load("random:16").encode(sentences)
 

@@ -1,7 +1,5 @@
 """What most tests of decoding begin with."""
 
-from pathlib import Path
-
 import pytest
 
 from tests.fakes import decoders
@@ -11,7 +9,7 @@ from theodolite.engine.encoders import Encoder, load
 
 
 @pytest.fixture(scope="module")
-def decoder(decoder_folder: Path) -> Decoder:
+def decoder(decoder_folder) -> Decoder:
     """It knows sixty sentences by heart."""
     return open_decoder(decoder_folder)
 
@@ -23,6 +21,6 @@ def encoder() -> Encoder:
 
 
 @pytest.fixture
-def spec(tmp_path: Path) -> DecoderSpec:
+def spec(tmp_path) -> DecoderSpec:
     """Of a training of three seconds."""
     return decoders.random_spec(tmp_path)

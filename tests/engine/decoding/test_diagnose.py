@@ -2,7 +2,6 @@
 
 import json
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -132,7 +131,7 @@ def test_a_seed_decides_what_is_drawn(found: Diagnosis, decoder: Decoder, encode
     assert moved.value == bleu.value and moved.low != bleu.low
 
 
-def test_it_is_a_result_like_every_other(found: Diagnosis, tmp_path: Path) -> None:
+def test_it_is_a_result_like_every_other(found: Diagnosis, tmp_path) -> None:
     """Kept by the store, its main score with values for each sentence, all else in its details."""
     result = to_result(found, "abc")
     assert (result.task, result.protocol, result.seed) == ("Vec2Sent-abc", "vec2sent", 1111)

@@ -26,7 +26,6 @@ from tests.engine.encoders.models import (
 from tests.errors import refused
 from tests.fakes.allocation import Allocation
 from tests.fakes.folder import files
-from tests.fakes.hub import FakeHub
 from tests.fakes.pickles import Calls
 from theodolite.engine.decoding.facts import shipped_decoders
 from theodolite.engine.encoders import describe, int8, load, loading, onednn, zerogpu
@@ -399,7 +398,7 @@ def test_a_model_runs_in_the_decorated_function(tmp_path: Path, elsewhere: Elsew
 # --- models of the hub ---
 
 
-def test_models_revisions_and_no_network(served: FakeHub) -> None:
+def test_models_revisions_and_no_network(served) -> None:
     """Downloaded once, pinned by revision, used offline; nothing but what is needed is fetched."""
     folder = save(served.root / "models/princeton/unsup-simcse-tiny")
     save(folder.with_name(f"{folder.name}@v2"), initializer_range=0.5)

@@ -1,14 +1,12 @@
 """How many files a reader goes through from the spec of a training to its first update."""
 
 import sys
-from pathlib import Path
 from types import FrameType
 
 import pytest
 
 from tests.fakes import decoders
 from tests.fakes.small_training import small, write_sentences
-from theodolite.engine.datasets.catalog import Catalog
 from theodolite.engine.decoding.train import DecoderTrainer, train_decoder
 from theodolite.engine.train import EncoderTrainer, train
 
@@ -52,7 +50,7 @@ def calls_between_files(events) -> set[tuple[str, str]]:
 @pytest.mark.long
 @pytest.mark.parametrize("kind", ["encoder", "decoder"])
 def test_the_first_update_is_near(
-    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, catalog: Catalog
+    kind: str, tmp_path, monkeypatch: pytest.MonkeyPatch, catalog
 ) -> None:
     """No more stays than one remembers; docs/architecture.md says which."""
 

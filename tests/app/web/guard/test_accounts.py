@@ -18,7 +18,6 @@ from theodolite.app.web.guard.login import (
     Login,
     visitor,
 )
-from theodolite.app.workspace import Workspace
 
 
 @pytest.fixture(autouse=True)
@@ -154,7 +153,7 @@ def test_many_addresses_that_guess_at_one_name_are_held_back() -> None:
     asyncio.run(guess())
 
 
-def test_the_app_answers_guesses_so(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_app_answers_guesses_so(workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a hundred guesses over HTTP five are looked at, and then not even the right one is."""
     monkeypatch.setattr(Login.__init__, "__defaults__", (Clock(),))
     with launched(workspace, auth=LOGIN) as guesser:
