@@ -5,13 +5,12 @@ from itertools import count
 import pytest
 
 from theodolite.app import results
-from theodolite.app.results import Row
 
 A, B, C = "random:16", "random:32", "random:64"
 _ids = count(1)
 
 
-def row(encoder: str, protocol: str, seed: int = 1111, task: str = "MR", **more) -> Row:
+def row(encoder: str, protocol: str, seed: int = 1111, task: str = "MR", **more) -> results.Row:
     """A result; each is newer than the one before."""
     fields = {"score": 50.0, "error": None, "data_hash": "d1", "id": next(_ids)}
     return {"encoder": encoder, "task": task, "protocol": protocol, "seed": seed} | fields | more
@@ -34,7 +33,7 @@ UPLOAD = row(A, "mteb-v2", 42, "upload:x")
         ([UPLOAD, OTHER_PROTOCOL | {"task": "upload:y"}], [UPLOAD, {}]),
     ],
 )
-def test_under_the_tasks_own_protocol(rows: list[Row], cells: list[Row]) -> None:
+def test_under_the_tasks_own_protocol(rows: list[results.Row], cells: list[results.Row]) -> None:
     """Its own seed, else the newest; another protocol only where the type is not known by name."""
     found = list(results.under_own_protocol(rows).values())
     assert len(found) == len(cells) and all(one in found for one in cells if one)

@@ -21,7 +21,6 @@ from theodolite.app.pages.decode.answer import (
     InterpolateSpec,
 )
 from theodolite.app.pages.encoders import service, service as encoders
-from theodolite.app.pages.encoders.service import names
 from theodolite.app.pages.evaluate.estimate import estimate
 from theodolite.app.pages.evaluate.job import EvaluateJob, evaluate, queue_evaluation, welcome
 from theodolite.app.pages.evaluate.results import evaluate_one
@@ -62,9 +61,9 @@ def test_what_ships_is_listed_before_the_app_was_ever_started(workspace: Workspa
     """Verbs that take the listed encoders leave none of them out; one that is removed stays so."""
     evaluate_one(workspace, "wordllama", "StarterSTS")
     encoders.ensure_listed(workspace, ["wordllama"])
-    assert set(names(workspace)) == set(STARTER_ENCODERS)
+    assert set(service.names(workspace)) == set(STARTER_ENCODERS)
     encoders.remove(workspace, "random:256")
-    assert names(workspace) == ["wordllama", "minilm"]
+    assert service.names(workspace) == ["wordllama", "minilm"]
     welcome(workspace)
     assert encoders.names(workspace) == ["wordllama", "minilm"]
 

@@ -13,7 +13,6 @@ from tests.fakes.openai import FakeOpenAI, cut, dripping, half, hang_up, held, p
 from tests.waiting import wait_until
 from theodolite.engine import hub
 from theodolite.engine.endpoints import KEY, LONGEST_WAIT, TRIES, Address, Endpoint, Unacceptable
-from theodolite.engine.hub import offline_if_unreachable
 
 BODY = {"input": ["a boat"]}
 
@@ -212,19 +211,19 @@ def test_a_silent_hub_is_asked_once(asked: list[str], monkeypatch: pytest.Monkey
     """Until a minute has passed; within, the libraries do without it."""
     monkeypatch.setattr(constants, "ENDPOINT", "down")
     for _ in range(3):
-        with offline_if_unreachable():
+        with hub.offline_if_unreachable():
             assert constants.HF_HUB_OFFLINE
     assert asked == ["down"]
     monkeypatch.setattr(constants, "ENDPOINT", "up")
     monkeypatch.setattr(hub, "_silent", -hub.REMEMBERED)
-    with offline_if_unreachable():
+    with hub.offline_if_unreachable():
         assert not constants.HF_HUB_OFFLINE
 
 
 def test_the_last_one_to_leave_restores(asked: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """One that leaves early takes nothing from another, which would else be on line again."""
     monkeypatch.setattr(constants, "ENDPOINT", "down")
-    first, last = offline_if_unreachable(), offline_if_unreachable()
+    first, last = hub.offline_if_unreachable(), hub.offline_if_unreachable()
     first.__enter__()
     last.__enter__()
     first.__exit__(None, None, None)

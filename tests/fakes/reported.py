@@ -13,7 +13,6 @@ from tests.fakes.stores import invent, invent_all, put_cost, starter_store
 from tests.fakes.workers import say
 from theodolite.app.jobs import submit
 from theodolite.app.pages.judge import session as judging
-from theodolite.app.pages.judge.session import JudgeSpec
 from theodolite.app.pages.train.job import TrainJob
 from theodolite.app.workspace import Workspace
 from theodolite.engine.datasets.starter import FOLDER
@@ -70,7 +69,7 @@ def training(workspace: Workspace) -> str:
 
 def session(workspace: Workspace) -> str:
     """A session of judging, ten marks far, with a query that wishes us ill."""
-    asked = JudgeSpec("starter-topics", PAIR, queries=[HOSTILE, "a boat"], seed=1)
+    asked = judging.JudgeSpec("starter-topics", PAIR, queries=[HOSTILE, "a boat"], seed=1)
     begun = judging.begin(workspace, asked)
     judging.play(
         workspace, begun, lambda asked: "relevant" if "a" in asked.query else "not", most=10

@@ -12,7 +12,6 @@ from tests.errors import refused
 from theodolite.engine.results import Result, Score
 from theodolite.store import Store, results
 from theodolite.store.check import check
-from theodolite.store.results import KEY
 
 
 def result(**changes) -> dict:
@@ -138,7 +137,7 @@ def test_every_part_of_the_key_tells_results_apart(store: Store, other: dict) ->
     """And `get` finds each."""
     a, b = store.results.put(result()), store.results.put(result(**other))
     assert a != b
-    assert store.results.get(**{name: result(**other)[name] for name in KEY})["id"] == b
+    assert store.results.get(**{name: result(**other)[name] for name in results.KEY})["id"] == b
 
 
 def test_the_table_keeps_what_was_measured_when_nothing_can_be_read(store: Store) -> None:

@@ -9,14 +9,13 @@ from tests.fakes.openai import FakeOpenAI
 from tests.fakes.workers import work_off
 from tests.ui.steps import NARROW, box, done, saved, says
 from theodolite.app.pages.judge import session as judging
-from theodolite.app.pages.judge.session import JudgeSpec
 
 
 @pytest.fixture
 def session(workspace):
     """A session of two baselines."""
     return judging.begin(
-        workspace, JudgeSpec("starter-topics", ["random:256", "random:64"], draw=20, seed=4)
+        workspace, judging.JudgeSpec("starter-topics", ["random:256", "random:64"], draw=20, seed=4)
     )
 
 
@@ -119,7 +118,9 @@ def test_a_session_is_begun_a_model_judges_as_well_and_it_becomes_a_data_set(
 
 def test_two_lists_on_a_phone(visitor, site, workspace):
     """One stands above the other, the buttons are large enough for a thumb."""
-    wanted = JudgeSpec("starter-topics", ["random:256", "random:64"], draw=20, mode="preference")
+    wanted = judging.JudgeSpec(
+        "starter-topics", ["random:256", "random:64"], draw=20, mode="preference"
+    )
     visit = visitor(site, size=NARROW, dark=True)
     page = visit.open(f"judge?session={judging.begin(workspace, wanted)}")
     marks = page.locator("#judging .t-card .t-button")

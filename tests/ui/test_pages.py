@@ -15,7 +15,6 @@ from playwright.sync_api import Page, expect
 
 from tests.ui.steps import NARROW, WIDE, address_of, says, served_to_visitors, write
 from theodolite.app.pages.judge import session as judging
-from theodolite.app.pages.judge.session import JudgeSpec
 from theodolite.app.ui import PAGES, RAIL
 
 ACTS = "[data-act=stop], [data-act=cancel], [data-act=retry], [data-act=remove]"
@@ -214,7 +213,9 @@ def test_what_an_address_names_in_vain_is_said(visitor, site):
 def test_visitors_look_and_touch_nothing(visitor, desk):
     """Nothing is offered that would change or run anything."""
     desk.store.runs.create("evaluate", {"encoders": [], "tasks": [], "n": 1}, title="A run")
-    session = judging.begin(desk, JudgeSpec("starter-topics", ["random:256", "random:64"], draw=5))
+    session = judging.begin(
+        desk, judging.JudgeSpec("starter-topics", ["random:256", "random:64"], draw=5)
+    )
     judging.mark(desk, session, "relevant")
     with served_to_visitors(desk) as address:
         visit = visitor(address)

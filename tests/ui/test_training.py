@@ -30,13 +30,13 @@ from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.pages.train.job import TrainJob
 from theodolite.engine.datasets.tables import preview
 from theodolite.engine.decoding.diagnosis import to_result
-from theodolite.engine.training import TrainSpec
-from theodolite.engine.training.events import (
+from theodolite.engine.training import (
     Evaluated,
     Finished,
     Noted,
     Started,
     Stepped,
+    TrainSpec,
 )
 
 TINY = "new:layers=1,hidden=16,heads=2,vocab=400"

@@ -8,7 +8,6 @@ from tests.fakes.started import serving
 from tests.ui.steps import FLAGS, PATIENCE
 from tests.waiting import wait_until
 from theodolite.app.desktop import window
-from theodolite.app.desktop.window import Browser
 from theodolite.app.workspace import Workspace
 
 NAME, PASSWORD = "ada", "lovelace:1815"
@@ -29,7 +28,7 @@ def test_the_window_has_no_bars_and_keeps_its_size(
     chromium: str, tmp_path: Path, site: str, playwright: Playwright
 ) -> None:
     """Opened, made smaller and closed; opened again, it is as it was left."""
-    browser = Browser((chromium, *FLAGS, "--headless=new", "--remote-debugging-port=0"))
+    browser = window.Browser((chromium, *FLAGS, "--headless=new", "--remote-debugging-port=0"))
     sizes = []
     for _ in range(2):
         with window.open_window(browser, f"{site}/", tmp_path) as shown:

@@ -22,7 +22,6 @@ from theodolite.app.fleet.address import Address
 from theodolite.app.fleet.coordinator import Coordinator, SentRun
 from theodolite.app.fleet.files import Files
 from theodolite.app.jobs import submit
-from theodolite.app.jobs.submit import perform, queue
 from theodolite.app.pages.encoders.corpus import EncodeCorpusJob
 from theodolite.app.pages.evaluate.job import EvaluateJob, queue_evaluation
 from theodolite.app.pages.jobs import service as jobs
@@ -64,7 +63,7 @@ def assert_equal(store: Store, other: Store) -> None:
 def on_one_machine(folder: Path, job: EvaluateJob) -> Store:
     """The same evaluation without a fleet."""
     alone = Workspace(folder)
-    list(perform(alone, job))
+    list(submit.perform(alone, job))
     return alone.store
 
 
@@ -109,12 +108,14 @@ def test_a_killed_worker_costs_nothing(
     assert_equal(lab.home, on_one_machine(tmp_path / "alone", job))
     assert "by lab-2: Took" in "\n".join(lab.home.logs.lines(run_id))
 
-    run_id = queue(workspace, corpus_job(workspace, tmp_path / "text.txt", tmp_path / "fleet"))
+    run_id = submit.queue(
+        workspace, corpus_job(workspace, tmp_path / "text.txt", tmp_path / "fleet")
+    )
     wait_until(lambda: lab.home.runs.get(run_id)["done"] > 0)
     kill(workers[1])
     over(lab.home, run_id)
     alone = Workspace(tmp_path / "alone")
-    list(perform(alone, corpus_job(alone, tmp_path / "text.txt", tmp_path / "one")))
+    list(submit.perform(alone, corpus_job(alone, tmp_path / "text.txt", tmp_path / "one")))
     here, there = (
         {file.name: file.read_bytes() for file in (tmp_path / out).rglob("*.*")}
         for out in ("fleet", "one")

@@ -16,7 +16,6 @@ from tests.fakes import command_line
 from theodolite.app.cli import app
 from theodolite.app.jobs import reporter as reporters, submit
 from theodolite.app.jobs.job import Job
-from theodolite.app.jobs.reporter import Cancelled, PausingReporter, Reporter
 from theodolite.app.jobs.submit import perform, queue
 from theodolite.app.pages.evaluate.job import EvaluateJob, evaluate
 from theodolite.app.pages.evaluate.results import evaluate_one
@@ -135,7 +134,7 @@ class Counting(Job):
         """Two."""
         return ["first", "second"]
 
-    def work(self, workspace: Workspace, position: int, reporter: Reporter):
+    def work(self, workspace: Workspace, position: int, reporter: reporters.Reporter):
         """Warn, then count."""
         log.warning("The weights of %s look odd.", position)
         for number in range(10):
@@ -184,7 +183,7 @@ def test_what_goes_wrong_with_a_followed_run_is_said(workspace: Workspace) -> No
     runs = workspace.store.runs
     for error, end in (
         (UserError, lambda run: runs.finish(run, 1, "failed", error="It broke.", hint="Mend it")),
-        (Cancelled, runs.cancel),
+        (reporters.Cancelled, runs.cancel),
     ):
         run = at_work(workspace, Counting())
         begun = perform(workspace, Counting())
@@ -200,7 +199,7 @@ def test_any_job_is_cancelled_from_elsewhere(workspace: Workspace) -> None:
     assert [next(begun)[2] for _ in range(4)] == [None, 0, 1, 2]
     (run,) = workspace.store.runs.list()
     workspace.store.runs.cancel(run["id"])
-    with pytest.raises(Cancelled):
+    with pytest.raises(reporters.Cancelled):
         list(begun)
     assert states(workspace) == ["cancelled"]
 
@@ -315,10 +314,10 @@ def begin(store: Store, kind: str, worker: str = WORKER) -> str:
 
 
 @pytest.fixture
-def evaluation(store: Store, clock: Clock) -> PausingReporter:
+def evaluation(store: Store, clock: Clock) -> reporters.PausingReporter:
     """The reporter of a unit of an evaluation, half a second into it."""
     of = begin(store, "evaluate"), 1, 0, "STSBenchmark · minilm"
-    made = PausingReporter(store, *of, worker=WORKER, kinds=["project", "search"])
+    made = reporters.PausingReporter(store, *of, worker=WORKER, kinds=["project", "search"])
     clock.now += 0.55
     return made
 

@@ -28,7 +28,6 @@ from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.pages.evaluate.results import evaluate_one
 from theodolite.app.publish import choice, folder, live, manifest, targets
 from theodolite.app.publish.site import Site
-from theodolite.app.publish.targets import TARGETS
 from theodolite.app.published import Choice
 from theodolite.app.workspace import Workspace
 from theodolite.engine.encoders import loading, zerogpu
@@ -307,7 +306,7 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 def put(files: dict[str, bytes] = FILES, target: str = "static", name: str = NAME) -> str:
     """Upload, and say what a person is told if it fails."""
     try:
-        return folder.upload(files, HERE, TARGETS[target], name, private=False)
+        return folder.upload(files, HERE, targets.TARGETS[target], name, private=False)
     except UserError as error:
         expected = f"{error.message} {error.hint}"
         assert TOKEN not in expected and READER not in expected

@@ -23,7 +23,6 @@ from starlette.testclient import TestClient
 from tests.fakes.started import launched, serving
 from theodolite.app import ui, vectors
 from theodolite.app.pages.encoders import service as encoders
-from theodolite.app.ui import PAGES, RAIL
 from theodolite.app.web import background_call as working, docs, palette, parts, scratch, template
 from theodolite.app.web.controls import Answer, on
 from theodolite.app.workspace import Workspace
@@ -244,7 +243,7 @@ def test_nothing_is_left_when_the_process_is_gone(tmp_path: Path) -> None:
 
 def told(workspace: Workspace, name: str):
     """The answer to the browser."""
-    app = Starlette(routes=[*palette.routes(workspace, RAIL)])
+    app = Starlette(routes=[*palette.routes(workspace, ui.RAIL)])
     return TestClient(app).get(f"/theodolite/{name}.json").json()
 
 
@@ -254,7 +253,7 @@ def test_places_of_every_kind_lead_to_their_page(workspace: Workspace) -> None:
     run = workspace.store.runs.create("evaluate", {}, title="STS <b>")
     found = told(workspace, "places")
     links = {(place["kind"], place["title"]): place["href"] for place in found}
-    assert [place["kind"] for place in found][: len(PAGES)] == ["page"] * len(PAGES)
+    assert [place["kind"] for place in found][: len(ui.PAGES)] == ["page"] * len(ui.PAGES)
     assert links == links | {
         ("page", "Home"): "./",
         ("page", "Decode: Arithmetic"): "./arithmetic",

@@ -10,7 +10,6 @@ import pytest
 from tests.errors import refused
 from tests.fakes.folder import files
 from theodolite.engine.datasets import Catalog, Retrieval, tables
-from theodolite.engine.datasets.tables import preview, read as read_table
 
 CORPUS = (
     '{"_id": "d1", "title": "Tea", "text": "It is brewed."}\n'
@@ -175,9 +174,9 @@ TABLE = b"query,document,grade\nTea?,Brew it.,1\nTea?,Grind it.,0\nCoffee?,Grind
 
 def test_a_table_of_texts_is_a_retrieval_or_a_reranking() -> None:
     """Each distinct text gets an id; a reranking needs both kinds of documents for a query."""
-    look = preview(TABLE, "mine.csv")
+    look = tables.preview(TABLE, "mine.csv")
     assert (look.kind, set(look.mapping.columns)) == ("retrieval", {"query", "document", "grade"})
-    data = read_table(TABLE, "mine.csv", look.mapping, "mine")
+    data = tables.read(TABLE, "mine.csv", look.mapping, "mine")
     assert asdict(data) == asdict(
         Retrieval(
             "mine",
@@ -187,7 +186,7 @@ def test_a_table_of_texts_is_a_retrieval_or_a_reranking() -> None:
         )
     )
 
-    again = read_table(TABLE, "mine.csv", replace(look.mapping, type="Reranking"), "mine")
+    again = tables.read(TABLE, "mine.csv", replace(look.mapping, type="Reranking"), "mine")
     assert (again.queries, again.candidates) == (
         {"test_query0": "Tea?"},
         {"test_query0": ("apositive_test_query0_00000", "negative_test_query0_00000")},
@@ -197,7 +196,7 @@ def test_a_table_of_texts_is_a_retrieval_or_a_reranking() -> None:
 
 def test_a_table_without_grades_lists_what_answers() -> None:
     """Questions and their answers are a retrieval among all answers."""
-    data = read_table(
+    data = tables.read(
         b"ask,say\nTea?,Yes.\nMilk?,No.\n",
         "x.csv",
         tables.Mapping("retrieval", {"query": "ask", "document": "say"}),
@@ -211,7 +210,7 @@ def test_a_table_without_grades_lists_what_answers() -> None:
 )
 def test_bad_rows_of_a_table_are_named(row: str, code: str, named: str) -> None:
     with refused(code, "x.csv, line 5", named):
-        read_table(TABLE + row.encode(), "x.csv", preview(TABLE, "x.csv").mapping)
+        tables.read(TABLE + row.encode(), "x.csv", tables.preview(TABLE, "x.csv").mapping)
 
 
 @pytest.mark.data

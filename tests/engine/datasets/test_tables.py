@@ -16,7 +16,6 @@ from tests.fakes.folder import files
 from tests.fakes.tables import parquet
 from theodolite.engine.corpus.cut import texts_of
 from theodolite.engine.datasets import Catalog, formats, limits
-from theodolite.engine.datasets.formats import open_table
 from theodolite.engine.datasets.tables import Mapping, preview, read
 from theodolite.engine.training.examples import open_examples
 
@@ -203,7 +202,7 @@ def test_a_late_letter_tells_the_encoding(name: str, tmp_path: Path) -> None:
         raw = ("A plain sentence.\n" * 100_000 + f"{letter}\n").encode("cp1252")
         file.write_bytes(gzip.compress(raw, 0) if name.endswith(".gz") else raw)
         for source in (file, file.read_bytes()):
-            *_, (_, last) = open_table(source, name).rows
+            *_, (_, last) = formats.open_table(source, name).rows
             assert last == [letter]
 
 
@@ -215,7 +214,7 @@ def test_repeated_names_are_numbered_and_said() -> None:
     mapping = Mapping("labels", {"text": "text (2)", "label": "label"})
     assert read(raw, "x.csv", mapping).sentences == ["b", "e"]
     # A name that a file gives may be one that we would make.
-    columns = open_table(b"a,a (2),a,a,a (2)\n1,2,3,4,5\n", "x.csv", header=True).columns
+    columns = formats.open_table(b"a,a (2),a,a,a (2)\n1,2,3,4,5\n", "x.csv", header=True).columns
     assert columns == ("a", "a (2)", "a (3)", "a (4)", "a (2) (2)")
 
 
@@ -590,7 +589,7 @@ def test_pairs_come_out_as_they_went_in(made: Callable[[], Written], tmp_path: P
     look = preview(raw, filename)
     data = read(raw, filename, look.mapping)
     file = files(tmp_path, {filename: raw}) / filename
-    table = open_table(file, filename, bounded=False)  # as training does
+    table = formats.open_table(file, filename, bounded=False)  # as training does
     left, right = (table.columns.index(look.mapping.columns[role]) for role in ("left", "right"))
 
     part = data.parts["all"]

@@ -17,7 +17,6 @@ from theodolite.engine import diagnose as module
 from theodolite.engine.decode import Decoder
 from theodolite.engine.decoding import diagnostics
 from theodolite.engine.decoding.diagnosis import Diagnosis, to_result
-from theodolite.engine.decoding.diagnostics import AT_ONCE, resamples, word_mover_scores
 from theodolite.engine.diagnose import diagnose
 from theodolite.engine.encoders import Encoder, load
 from theodolite.engine.stats.bootstrap import main_sample
@@ -218,7 +217,7 @@ def test_identity_and_permutation() -> None:
     scores = diagnostics.token_f1([*SENTENCES, "a a b", "", ""], [*CAME, "a b b", "", "x"])
     assert scores.tolist() == pytest.approx([1, 1, 0.5, 0.8, 2 / 3, 1, 0])
     none = np.zeros(3, bool)  # nothing came back with its words: there is no order to speak of
-    interval = diagnostics.ratio_interval(none, none, resamples(3))
+    interval = diagnostics.ratio_interval(none, none, diagnostics.resamples(3))
     assert all(map(math.isnan, [diagnostics.kept_order(none, none), *interval]))
 
 
@@ -247,11 +246,11 @@ def by_scipy(statistic, *values: np.ndarray) -> tuple[float, float]:
 def test_the_intervals_of_a_mean_and_of_a_ratio_are_scipys(rng: np.random.Generator) -> None:
     """Of a ratio both sums are drawn in step."""
     values = np.random.default_rng(1).random(500) < 0.3
-    interval = diagnostics.mean_interval(values, resamples(500, 4000))
+    interval = diagnostics.mean_interval(values, diagnostics.resamples(500, 4000))
     assert interval == pytest.approx(by_scipy(np.mean, values), abs=0.006)
     below = rng.random(400) < 0.6
     above = below & (rng.random(400) < 0.5)
-    interval = diagnostics.ratio_interval(above, below, resamples(400, 4000))
+    interval = diagnostics.ratio_interval(above, below, diagnostics.resamples(400, 4000))
     ratio = by_scipy(lambda a, b, axis: a.sum(axis) / b.sum(axis), above, below)
     assert interval == pytest.approx(ratio, abs=0.008)
 
@@ -259,7 +258,7 @@ def test_the_intervals_of_a_mean_and_of_a_ratio_are_scipys(rng: np.random.Genera
 def test_a_resample_of_bleu_is_the_bleu_of_the_resample() -> None:
     """Drawn once, in another mixture: the very score of those sentences written out."""
     references, came = corpus()
-    times = resamples(200, 1, seed=9)
+    times = diagnostics.resamples(200, 1, seed=9)
     rows = np.repeat(np.arange(200), times[0])
     again = diagnostics.bleu([references[i] for i in rows], [came[i] for i in rows])
     assert diagnostics.bleu_interval(references, came, times) == pytest.approx((again, again))
@@ -323,17 +322,20 @@ class Plane(HashEncoder):
 )
 def test_the_transport_by_hand(a: str, b: str, travelled: float) -> None:
     """1 - what was worked out on paper, in either direction."""
-    scores = word_mover_scores([a, b], [b, a], Plane(2))
+    scores = diagnostics.word_mover_scores([a, b], [b, a], Plane(2))
     assert scores.tolist() == pytest.approx([1 - travelled] * 2, abs=1e-6)
 
 
 def test_many_at_once_are_as_good_as_an_assignment() -> None:
     """Each word split into equal parts, which scipy assigns one to one: exact as well."""
     rng, words = np.random.default_rng(0), load("random:16")
-    lines = [[f"w{i}" for i in rng.integers(0, 30, rng.integers(1, 9))] for _ in range(3 * AT_ONCE)]
+    lines = [
+        [f"w{i}" for i in rng.integers(0, 30, rng.integers(1, 9))]
+        for _ in range(3 * diagnostics.AT_ONCE)
+    ]
     sentences = [" ".join(line) for line in lines]
     came = sentences[1:] + sentences[:1]
-    found = word_mover_scores(sentences, came, words)
+    found = diagnostics.word_mover_scores(sentences, came, words)
     for a, b, got in zip(sentences, came, found, strict=True):
         left, right = (words.encode(diagnostics.tokens(s)).astype(float) for s in (a, b))
         far = 2 * cdist(left, right, "cosine")  # squared distances of unit vectors
@@ -341,4 +343,6 @@ def test_many_at_once_are_as_good_as_an_assignment() -> None:
         split = far.repeat(size // len(left), 0).repeat(size // len(right), 1)
         assert got == pytest.approx(1 - split[linear_sum_assignment(split)].mean(), abs=1e-5)
     # The same bag of words is 1, whatever its order.
-    assert word_mover_scores(["The dog, asleep."], ["asleep the , dog ."], words)[0] == 1.0
+    assert (
+        diagnostics.word_mover_scores(["The dog, asleep."], ["asleep the , dog ."], words)[0] == 1.0
+    )

@@ -9,7 +9,6 @@ import torch
 from safetensors.torch import load_file
 from tokenizers import ByteLevelBPETokenizer, Tokenizer
 from torch import nn
-from torch.nn import functional as F
 from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
 from tests.engine.encoders.models import edit_config, save
@@ -18,7 +17,6 @@ from tests.fakes.decoders import known_sentences
 from theodolite.engine.decode import open_decoder
 from theodolite.engine.decoding import folder as folders
 from theodolite.engine.decoding.causal import CausalDecoder, base_vocabulary
-from theodolite.engine.decoding.folder import build
 from theodolite.engine.decoding.generate import beam, greedy
 from theodolite.engine.decoding.models import (
     ROOM,
@@ -94,8 +92,8 @@ def test_the_transformer_is_pytorchs_own() -> None:
         peer.out_proj.load_state_dict(block.mix.state_dict())
         given = block.before(torch.cat([prefix, x], 1))
         x = x + peer(given[:, 2:], given, given, attn_mask=hidden)[0]
-        x = x + block.narrow(F.gelu(block.widen(block.between(x))))
-    expected = F.layer_norm(x, (12,), model.norm.weight, model.norm.bias)
+        x = x + block.narrow(nn.functional.gelu(block.widen(block.between(x))))
+    expected = nn.functional.layer_norm(x, (12,), model.norm.weight, model.norm.bias)
     assert torch.allclose(model.states(VECTORS, IDS), expected, atol=1e-5)
 
 
@@ -103,7 +101,9 @@ def test_the_transformer_is_pytorchs_own() -> None:
 @torch.no_grad()
 def test_a_loss_is_of_the_pieces_behind_begin_and_of_no_padding(architecture: str) -> None:
     """By hand from the logits: 3 pieces of the first sentence, 4 of the second."""
-    model = build(architecture, DIM, PIECES, {"width": 8, "layers": 2, "positions": 8}).eval()
+    model = folders.build(
+        architecture, DIM, PIECES, {"width": 8, "layers": 2, "positions": 8}
+    ).eval()
     chances = model.logits(model.states(VECTORS, IDS)).log_softmax(-1)
     pieces = [(0, j) for j in range(3)] + [(1, j) for j in range(4)]
     expected = torch.stack([-chances[i, j, IDS[i, j + 1]] for i, j in pieces]).mean()
@@ -115,7 +115,7 @@ def test_a_loss_is_of_the_pieces_behind_begin_and_of_no_padding(architecture: st
 
 def test_the_papers_architecture_is_of_the_papers_size() -> None:
     """Three layers of 1024 and five softmaxes over embeddings of 300: counted by hand."""
-    model = build("lstm-mos", 384, 1000, {"positions": 20})
+    model = folders.build("lstm-mos", 384, 1000, {"positions": 20})
     lstm_weights = sum(4 * 1024 * (i + 1024) + 8 * 1024 for i in (300 + 384, 1024, 1024))
     softmaxes = 1024 * 5 * 300 + 5 * 300 + 5 * 1024 + 1000
     assert sum(p.numel() for p in model.parameters()) == 1000 * 300 + lstm_weights + softmaxes
@@ -127,7 +127,10 @@ def test_the_loss_of_rows_is_pytorchs_own(monkeypatch: pytest.MonkeyPatch) -> No
     states, table = torch.randn(8, 5), torch.randn(PIECES, 5)
     wanted = torch.randint(0, PIECES, (8,))
     exact = [each.double().requires_grad_() for each in (states, table)]
-    own, peer = cross_entropy(*exact, wanted), F.cross_entropy(exact[0] @ exact[1].T, wanted)
+    own, peer = (
+        cross_entropy(*exact, wanted),
+        nn.functional.cross_entropy(exact[0] @ exact[1].T, wanted),
+    )
     gradients, expected = (torch.autograd.grad(3 * loss, exact) for loss in (own, peer))
     torch.testing.assert_close(own, peer)
     torch.testing.assert_close(gradients, expected)
@@ -229,7 +232,7 @@ def test_its_loss_is_transformers_own(model: CausalDecoder, vectors: torch.Tenso
         given = model.base.get_input_embeddings().weight[torch.cat([end, own])]
         logits = model.base(inputs_embeds=torch.cat([prefix, given])[None]).logits[0]
         wanted = torch.cat([own, end])
-        losses.append(F.cross_entropy(logits[model.prefix :], wanted, reduction="none"))
+        losses.append(nn.functional.cross_entropy(logits[model.prefix :], wanted, reduction="none"))
     assert torch.allclose(model.loss(vectors, SAID), torch.cat(losses).mean(), atol=1e-5)
 
 

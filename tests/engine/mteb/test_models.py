@@ -36,7 +36,6 @@ from theodolite.engine.encoders import PromptTask, bind_task, describe, load, qu
 from theodolite.engine.encoders.facts import LATER
 from theodolite.engine.mteb import models, package, results
 from theodolite.engine.mteb.model import Model
-from theodolite.engine.mteb.package import TESTED
 
 
 def test_what_a_model_was_trained_on(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -45,7 +44,7 @@ def test_what_a_model_was_trained_on(monkeypatch: pytest.MonkeyPatch) -> None:
     assert list(found) == sorted(found)
     # NQHardNegatives is what mteb counts as the same data.
     assert {"NQ", "MSMARCO", "NQHardNegatives"} <= set(found)
-    if package.version() == TESTED:
+    if package.version() == package.TESTED:
         assert models.trained_on(training_data.MINILM) == training_data._OF_MINILM
     assert models.trained_on("mteb/baseline-random-encoder") == ()
     assert models.trained_on("nobody/has-this") is None
@@ -399,7 +398,7 @@ def test_an_mteb_of_a_version_never_seen(tmp_path: Path) -> None:
     """What still reads as before is kept, with a note; another layout is left out, and said."""
     of_mteb(tmp_path, mteb_version="2.99.1")
     (note,) = read(tmp_path).notes
-    assert "mteb 2.99.1" in note and TESTED in note
+    assert "mteb 2.99.1" in note and package.TESTED in note
     of_mteb(tmp_path, "r2", mteb_version="9.0.0", scores=[{"split": "test", "value": 0.5}])
     of_mteb(tmp_path, mteb_version=None)
     found = read(tmp_path)

@@ -22,8 +22,7 @@ from tests.fakes.allocation import Allocation
 from theodolite.engine import encoders, evaluate, load, rankers
 from theodolite.engine.datasets import Catalog, Retrieval
 from theodolite.engine.datasets.chunks import Splitter, cut
-from theodolite.engine.encoders import MemoryCache, query_side
-from theodolite.engine.rankers import Ranked, canonical, models, parse, split
+from theodolite.engine.rankers import models
 from theodolite.engine.rankers.fusion import fuse
 from theodolite.engine.rankers.late import LateSource, late
 from theodolite.engine.tasks import retrieval
@@ -39,7 +38,7 @@ DOCUMENTS = [
 QUERIES = ["cat garden", "markets", "of the", "zebra"]
 
 
-def lists(found: list[Ranked]) -> list[list[int]]:
+def lists(found: list[rankers.Ranked]) -> list[list[int]]:
     """Positions of each query."""
     return [at.tolist() for at, _ in found]
 
@@ -72,7 +71,7 @@ def test_few_documents() -> None:
 def test_fusion_is_mtebs(weight: float | None, rng: np.random.Generator) -> None:
     """Reciprocal ranks, and scores scaled to 0 … 1, of lists that overlap in part."""
     weights = [1.0, 1.0] if weight is None else [weight, 1 - weight]
-    each: list[list[Ranked]] = [
+    each: list[list[rankers.Ranked]] = [
         [
             (rng.permutation(60)[:n], np.sort(rng.normal(size=n).astype(np.float32))[::-1])
             for n in (0, 1, 40)
@@ -147,7 +146,7 @@ def cross(folders: Folders) -> Path:
 
 def test_a_reranker_orders_as_predict_scores(cross: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each pair is scored once; what lies deeper keeps its order below."""
-    cache = MemoryCache()
+    cache = encoders.MemoryCache()
     ranker = rankers.load(f"random:16 > rerank:dir:{cross},3", cache=cache)
     queries = ["the cat sat", "dog " * 40]
     ranked = rankers.rank(ranker, queries, SENTENCES)
@@ -198,7 +197,7 @@ def test_splade_and_colbert_score_as_sentence_transformers(
         if library is MultiVectorEncoder:
             pairs = [[float((q @ d.T).max(1).values.sum()) for d in held] for q in asked]
             assert theirs == pytest.approx(np.array(pairs), abs=1e-5)
-        cache = MemoryCache()
+        cache = encoders.MemoryCache()
         rankers.of(rankers.load(spec, cache=cache)).index([*SENTENCES[:3], *SENTENCES[:2]])
         rankers.of(rankers.load(spec, cache=cache)).index(SENTENCES)
         with monkeypatch.context() as patched:
@@ -346,25 +345,27 @@ CANONICAL = {
 @pytest.mark.parametrize("written", CANONICAL)
 def test_a_spec_has_one_canonical_form(written: str) -> None:
     """Which is read as the same spec."""
-    read = parse(written)
+    read = rankers.parse(written)
     assert str(read) == CANONICAL[written]
-    assert parse(str(read)) == read
+    assert rankers.parse(str(read)) == read
 
 
 def test_what_a_ranker_consists_of() -> None:
     """Its encoders and models, the files and data that it needs, and other places for them."""
-    read = parse("fuse(bm25, dir:/m/e | center:nli, dir:/m/e | center:@task) > rerank:dir:/m/r")
+    read = rankers.parse(
+        "fuse(bm25, dir:/m/e | center:nli, dir:/m/e | center:@task) > rerank:dir:/m/r"
+    )
     assert [str(one) for one in read.sources] == ["dir:/m/e", "dir:/m/e", "dir:/m/r"]
     needed = ["/m/e", "/m/e", "/m/r"], ["nli"], True
     assert (read.paths, read.data_sets, read.needs_task) == needed
     assert read.with_paths({"/m/e": "/n/e", "/m/r": "/n/r"}).paths == ["/n/e", "/n/e", "/n/r"]
-    assert len(canonical(["bm25", " bm25", "minilm"])) == 2
+    assert len(rankers.canonical(["bm25", " bm25", "minilm"])) == 2
 
 
 def test_commas_within_parentheses_and_steps_separate_no_list() -> None:
     """Nor do those of a reranker's depth."""
     given = "bm25, fuse(bm25,minilm),minilm | whiten:nli,256 , bm25 > rerank:a/b,50,random:64,"
-    assert split(given) == [
+    assert rankers.split(given) == [
         "bm25",
         "fuse(bm25,minilm)",
         "minilm | whiten:nli,256",
@@ -396,7 +397,7 @@ def test_commas_within_parentheses_and_steps_separate_no_list() -> None:
 def test_a_spec_that_cannot_be_read(spec: str, code: str, named: str) -> None:
     """Says what was given, and what to write."""
     with refused(code, named):
-        parse(spec)
+        rankers.parse(spec)
 
 
 @pytest.mark.parametrize("spec", ["bm25", "fuse(bm25, minilm)", "minilm > rerank:a/b"])
@@ -472,7 +473,9 @@ def test_chunks_have_the_mean_of_their_tokens(
     assert made.encode(list(DATA.documents.values())) == pytest.approx(
         by_hand(plain_folder, prompt, length, layers), abs=1e-5
     )
-    np.testing.assert_array_equal(*(query_side(one).encode(["the cat"]) for one in (made, plain)))
+    np.testing.assert_array_equal(
+        *(encoders.query_side(one).encode(["the cat"]) for one in (made, plain))
+    )
     assert made.fingerprint != plain.fingerprint and made.name == plain.name
 
 
@@ -480,7 +483,7 @@ def test_vectors_are_cached_and_rank_documents(
     plain_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Those of an evaluation are those of a fusion; neither it nor new marks make them again."""
-    cache, spec = MemoryCache(), f"dir:{plain_folder}?pooling=avg"
+    cache, spec = encoders.MemoryCache(), f"dir:{plain_folder}?pooling=avg"
     texts = list(DATA.documents.values())
     vectors = late(rankers.load(spec, cache=cache), DATA).encode([*texts, "another text"])
     assert np.array_equal(vectors[-1], rankers.load(spec).encode(["another text"])[0])

@@ -16,9 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 from tests.errors import refused
 from tests.fakes.encoders import HashEncoder
-from theodolite.engine.datasets import Catalog, Dataset, DatasetInfo, tables
-from theodolite.engine.datasets.tables import Mapping
-from theodolite.engine.datasets.types import LabelledSentences
+from theodolite.engine.datasets import Catalog, Dataset, DatasetInfo, LabelledSentences, tables
 from theodolite.engine.evaluate import evaluate
 from theodolite.engine.progress import nobody
 from theodolite.engine.results import Result
@@ -184,7 +182,7 @@ def test_the_interval_of_precision_counts_neighbours(rng: np.random.Generator) -
 GROUPED = {"text": "text", "label": "label", "cluster": "author"}
 
 
-def read(header: str, rows: list[str], mapping: Mapping) -> Dataset:
+def read(header: str, rows: list[str], mapping: tables.Mapping) -> Dataset:
     """A table as a data set."""
     return tables.read("\n".join([header, *rows]).encode(), "mine.csv", mapping, "upload:mine")
 
@@ -202,7 +200,7 @@ def result(data: Dataset, task: str) -> Result:
 def labelled(authors: list[str], mapping: dict[str, str] = GROUPED) -> Dataset:
     """Sentences of two labels by these authors."""
     rows = [f"sentence {i},{'ab'[i % 2]},{name}" for i, name in enumerate(authors)]
-    return read("text,label,author", rows, Mapping("labels", mapping))
+    return read("text,label,author", rows, tables.Mapping("labels", mapping))
 
 
 def test_a_column_names_the_clusters() -> None:
@@ -240,7 +238,7 @@ def test_a_column_names_the_clusters() -> None:
 def test_examples_that_share_a_text_are_one_cluster(
     kind, columns: tuple[str, ...], row, cluster, facts: dict
 ) -> None:
-    mapping = Mapping(kind, {name: name for name in columns})
+    mapping = tables.Mapping(kind, {name: name for name in columns})
     found = result(read(",".join(columns), [*map(row, range(120))], mapping), "upload:mine")
     assert found.examples["cluster"].tolist() == [cluster(i) for i in range(120)]
     assert found.details["dependent"] == facts

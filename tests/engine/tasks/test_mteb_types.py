@@ -29,7 +29,6 @@ from theodolite.engine.datasets.types import (
     Summaries,
 )
 from theodolite.engine.progress import nobody
-from theodolite.engine.protocols import mteb_tasks
 from theodolite.engine.search import ranked
 from theodolite.engine.stats.bootstrap import main_sample
 from theodolite.engine.tasks import Measurement, Task, clustering, retrieval, type_of
@@ -277,14 +276,14 @@ def test_queries_that_are_documents(rng: np.random.Generator) -> None:
         (
             "Classification",
             "samples_per_label",
-            mteb_tasks.shots,
+            protocols.mteb_tasks.shots,
             "MultilingualSentiment.v2 SIDClassification.v2 ScalaClassification StyleClassification "
             "Waimai.v2",
         ),
         (
             "Retrieval",
             "ignore_identical_ids",
-            mteb_tasks.leaves_out_own_ids,
+            protocols.mteb_tasks.leaves_out_own_ids,
             "EcomRetrieval MedicalRetrieval T2Retrieval VideoRetrieval MSMARCOv2",
         ),
     ],
@@ -295,8 +294,8 @@ def test_settings_of_mtebs_own_tasks(type_: str, attribute: str, ours, plain_wor
         name, theirs = task.metadata.name, getattr(task, attribute, None)
         if theirs is not None and name not in plain_words.split():
             assert ours(name) == theirs, name
-    assert mteb_tasks.shots("amazon_counterfactual/en") == 32
-    assert mteb_tasks.shots("tweeteval_emotion") == 8
+    assert protocols.mteb_tasks.shots("amazon_counterfactual/en") == 32
+    assert protocols.mteb_tasks.shots("tweeteval_emotion") == 8
 
 
 def test_reranking(rng: np.random.Generator) -> None:

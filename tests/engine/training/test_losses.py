@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 import torch
 from datasets import Dataset
-from sentence_transformers import SentenceTransformer
+from sentence_transformers import SentenceTransformer, mine_hard_negatives
 from sentence_transformers.sentence_transformer import losses as theirs, modules
-from sentence_transformers.util import mine_hard_negatives
 from sklearn.linear_model import Ridge
 from transformers import AutoModel
 

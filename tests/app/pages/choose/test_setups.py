@@ -20,14 +20,12 @@ from theodolite.app.pages.choose.candidates import ChooseSpec
 from theodolite.app.pages.data import service
 from theodolite.app.pages.judge import session as judging
 from theodolite.app.pages.judge.answer import judgement
-from theodolite.app.pages.judge.session import JudgeSpec, Question, open_session
 from theodolite.app.workspace import Workspace
-from theodolite.engine import rankers
+from theodolite.engine import evaluate, rankers
 from theodolite.engine.datasets.chunks import cut, split_name
 from theodolite.engine.datasets.types import Retrieval
 from theodolite.engine.encoders.facts import cut_off
 from theodolite.engine.encoders.packaged import MINILM, MINILM_FILES, verified_folder
-from theodolite.engine.evaluate import evaluate
 from theodolite.engine.stats.bootstrap import Sample
 
 SETUPS = ["bm25", "wordllama", "fuse(bm25, wordllama)", "fuse(bm25, wordllama, weight=auto)"]
@@ -197,7 +195,7 @@ def judge_of(workspace: Workspace, collection: str):
         for key, found in data.judgements["test"].items()
     }
 
-    def answer(question: Question) -> str:
+    def answer(question: judging.Question) -> str:
         return "relevant" if question.texts[0][0] in right[question.query] else "not"
 
     return answer
@@ -216,9 +214,9 @@ def test_a_newcomer_s_walk(workspace: Workspace, tmp_path: Path) -> None:
     link = next(b for b in decision.blocks() if isinstance(b, Links)).links[0]
     asked = link.query
     assert link.page == "judge" and asked["in"] == task and "bm25" in asked["encoder"]
-    spec = JudgeSpec(collection=task, encoders=asked["encoder"], draw=60)
+    spec = judging.JudgeSpec(collection=task, encoders=asked["encoder"], draw=60)
     session = judging.begin(workspace, spec)
-    assert open_session(workspace, session).is_by_rule
+    assert judging.open_session(workspace, session).is_by_rule
     assert "asked these queries" in " ".join(judgement(workspace, session, names=True).notes())
     for many, has in ((9, False), (1, True)):
         judging.play(workspace, session, judge_of(workspace, task), most=many)
@@ -235,9 +233,9 @@ def test_a_newcomer_s_walk(workspace: Workspace, tmp_path: Path) -> None:
 
 def difference(workspace: Workspace, session: str, judge) -> float:
     """What all marks would say, in points."""
-    state = open_session(workspace, session)
+    state = judging.open_session(workspace, session)
     marks = [
-        judge(Question(0, state.queries[q], ((state.documents[d],),))) == "relevant"
+        judge(judging.Question(0, state.queries[q], ((state.documents[d],),))) == "relevant"
         for q, d in state.keys
     ]
     return float(100 * state.units.weights[:, 0] @ marks)
@@ -250,16 +248,16 @@ def test_marks_on_queries_of_ones_own_are_predicted_too(
     sheet = chosen(workspace, sections(tmp_path / "guide"), chunks="sentences,300").sheet
     queries = ("how are vectors cached", "which metric of retrieval", "how to add a new page")
     pair = ["bm25|chunk:sentences,300", "wordllama|chunk:sentences,300"]
-    spec = JudgeSpec(collection=sheet["task"], encoders=pair, queries=queries)
+    spec = judging.JudgeSpec(collection=sheet["task"], encoders=pair, queries=queries)
     session = judging.begin(workspace, spec)
-    state = open_session(workspace, session)
+    state = judging.open_session(workspace, session)
     assert state.is_by_rule and state.is_own and state.spec.encoders == tuple(pair)
     assert state.units.expected is not None and len(set(state.units.cells.tolist())) > 1
     judging.play(workspace, session, lambda question: "relevant", most=12)
     notes = chosen(workspace, "upload:guide", chunks="sentences,300").notes()
     assert any("12 marks on 3 queries of your own" in note for note in notes)
-    plain = judging.begin(workspace, JudgeSpec("upload:guide", pair, queries))
-    assert not open_session(workspace, plain).is_by_rule
+    plain = judging.begin(workspace, judging.JudgeSpec("upload:guide", pair, queries))
+    assert not judging.open_session(workspace, plain).is_by_rule
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,6 @@ from theodolite.app.pages.compare.answer import (
 )
 from theodolite.app.pages.compare.caveats import references
 from theodolite.app.pages.evaluate.results import evaluate_one
-from theodolite.app.significance import Verdict, verdicts
 from theodolite.app.workspace import Workspace
 from theodolite.engine.encoders import load
 from theodolite.engine.encoders.noisy import Noisy
@@ -62,19 +61,19 @@ def test_verdicts_are_corrected_over_the_tasks_of_a_column() -> None:
         (B, task): (difference(1.0, 0.5), p)
         for task, p in zip("xyz", (0.01, 0.02, 0.04), strict=True)
     }
-    found = verdicts(three | {(C, "x"): (difference(-1.0, 0.5), 0.03)})
+    found = tests_of.verdicts(three | {(C, "x"): (difference(-1.0, 0.5), 0.03)})
     assert [found[B, task].adjusted for task in "xyz"] == pytest.approx([0.03, 0.04, 0.04])
     assert {found[B, task].verdict for task in "xyz"} == {"a"}
-    assert found[C, "x"] == Verdict(difference(-1.0, 0.5), 0.03, "McNemar", 0.03, 1, "b")
-    four = verdicts(three | {(B, "w"): (difference(1.0, 0.5), 0.9)})
+    assert found[C, "x"] == tests_of.Verdict(difference(-1.0, 0.5), 0.03, "McNemar", 0.03, 1, "b")
+    four = tests_of.verdicts(three | {(B, "w"): (difference(1.0, 0.5), 0.9)})
     assert [four[B, task].verdict for task in "xyzw"] == ["a", "tie", "tie", "tie"]
 
 
 @pytest.mark.parametrize(("p", "verdict"), [(0.06, "tie"), (0.04, "a")])
 def test_one_bootstrap_alone_is_decided_by_its_p_value(p: float, verdict) -> None:
     """Of few examples that differ, percentiles leave out 0 too soon: 9 of 60 equal encoders."""
-    found = verdicts({(B, "x"): (difference(1.0, p), None)})
-    assert found[B, "x"] == Verdict(difference(1.0, p), p, "bootstrap", p, 1, verdict)
+    found = tests_of.verdicts({(B, "x"): (difference(1.0, p), None)})
+    assert found[B, "x"] == tests_of.Verdict(difference(1.0, p), p, "bootstrap", p, 1, verdict)
 
 
 def test_right_and_wrong_answers_take_mcnemar_and_correlations_the_bootstrap(

@@ -12,7 +12,6 @@ from tests.fakes.workers import do_units
 from theodolite.app.pages.board import training_data
 from theodolite.app.pages.curate import leaks
 from theodolite.app.pages.curate.answer import Curated, CurateSpec, measure, stored
-from theodolite.app.pages.curate.leaks import LeaksSpec
 from theodolite.app.pages.data import service as data
 from theodolite.app.surfaces import document
 from theodolite.app.workspace import Workspace
@@ -120,9 +119,9 @@ def test_what_was_seen_is_found_and_kept(workspace: Workspace, tmp_path: Path) -
     lines = "".join(f'"{text}",a,{split}\n' for text, split in rows)
     mapping = Mapping("labels", {"text": "sentence", "label": "label", "split": "split"})
     seen = uploaded(workspace, tmp_path / "seen.csv", f"sentence,label,split\n{lines}", mapping)
-    job = LeaksSpec("random:8", ("StarterSTS", "StarterTopics"), (seen,))
+    job = leaks.LeaksSpec("random:8", ("StarterSTS", "StarterTopics"), (seen,))
     assert leaks.stored(workspace, job) == [None, None]
-    spec = LeaksSpec("random:8", ["StarterSTS,StarterTopics"], [seen])
+    spec = leaks.LeaksSpec("random:8", ["StarterSTS,StarterTopics"], [seen])
     *_, before = leaks.answer(workspace, spec, lambda needed: needed != job)
     assert before.rows() == [] and before.missing == 2
     do_units(workspace, job)
@@ -144,7 +143,7 @@ def test_what_an_encoder_was_trained_on(workspace: Workspace) -> None:
     assert here == {"snli": ["SNLI", "nli"]}
     assert leaks.known(workspace, "random:16") is None
     with refused("missing"):
-        leaks.QUESTION.last(workspace, LeaksSpec("random:16"), lambda needed: False)
+        leaks.QUESTION.last(workspace, leaks.LeaksSpec("random:16"), lambda needed: False)
 
 
 def test_documents_are_looked_for_beside_queries(
@@ -161,7 +160,7 @@ def test_documents_are_looked_for_beside_queries(
     columns = {name: name for name in ("query", "document", "grade")}
     mapping, content = Mapping("retrieval", columns), f"query,document,grade\n{lines}"
     name = uploaded(workspace, tmp_path / "asked.csv", content, mapping)
-    job = LeaksSpec("random:8", (name,), ("starter-pairs",))
+    job = leaks.LeaksSpec("random:8", (name,), ("starter-pairs",))
     do_units(workspace, job)
     queries, texts = leaks.stored(workspace, job)
     assert queries is not None and texts is not None

@@ -20,7 +20,6 @@ from theodolite.app.jobs.submit import perform
 from theodolite.app.pages.data import choices, service, sets, similarity, suites
 from theodolite.app.pages.data.service import bring, hub_name, mapping_of
 from theodolite.app.pages.data.similarity import ALL, EXAMPLE, SimilaritySpec
-from theodolite.app.pages.data.suites import FetchJob
 from theodolite.app.surfaces import document
 from theodolite.app.workspace import Workspace
 from theodolite.engine.datasets import catalog, documents, tables
@@ -353,7 +352,7 @@ def test_before_anything_is_fetched() -> None:
     for visitor in (True, False):
         html = "".join(map(str, document.pieces([suite.block(visitor)])))
         assert ('data-act="fetch"' in html) is not visitor
-    assert suites.fetch_job(ENGLISH, [BANKING]) == FetchJob((BANKING,), ENGLISH)
+    assert suites.fetch_job(ENGLISH, [BANKING]) == suites.FetchJob((BANKING,), ENGLISH)
     with refused("unknown", "mteb:Imdb"):
         suites.fetch_job(ENGLISH, ["mteb:Imdb"])
 
@@ -410,14 +409,14 @@ def test_data_are_fetched_by_a_job(
 
     odd = task_class(AbsTaskSTS, "STS", "cosine_spearman", fetch)
     monkeypatch.setitem(REGISTRY, "OddTask", odd)
-    job = FetchJob((BANKING, "mteb:OddTask"), ENGLISH)
+    job = suites.FetchJob((BANKING, "mteb:OddTask"), ENGLISH)
     assert not job.is_stored(workspace)
     errors = [str(what) for _, _, what in perform(workspace, job) if isinstance(what, UserError)]
     assert len(errors) == 1 and "the hub cannot be reached" in errors[0]
     assert len(fetched) == 1 and engine.is_here("mteb:OddTask")
-    assert FetchJob(("mteb:OddTask",)).is_stored(workspace)
+    assert suites.FetchJob(("mteb:OddTask",)).is_stored(workspace)
     with refused("missing"):
-        FetchJob(()).validate(workspace)
+        suites.FetchJob(()).validate(workspace)
 
 
 @pytest.mark.usefixtures("cache")
@@ -428,4 +427,4 @@ def test_the_verb(tmp_path: Path) -> None:
     assert len(rows) == 41 and {row["here"] for row in rows} == {False}
     theodolite(*command, "--tasks", BANKING, "--queue")
     (run,) = objects(theodolite("jobs", "list", *command[-3:]))
-    assert (run["kind"], run["state"]) == (FetchJob.kind, "queued")
+    assert (run["kind"], run["state"]) == (suites.FetchJob.kind, "queued")

@@ -23,7 +23,6 @@ from theodolite.app.pages.diagnose.answer import (
     against_baselines,
     so_far,
 )
-from theodolite.app.pages.diagnose.service import DiagnoseJob
 from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.pages.evaluate.job import repair
 from theodolite.app.pages.train.job import TrainDecoderJob
@@ -62,7 +61,7 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_diagnosis_is_a_run_and_a_result(workspace: Workspace, text: Path) -> None:
     """Of sentences that are new alone; all of it is read back from the store."""
-    job, shares = DiagnoseJob.of(workspace, ENCODER, str(text), 10), []
+    job, shares = diagnosing.DiagnoseJob.of(workspace, ENCODER, str(text), 10), []
     run = workspace.store.runs.get(queue(workspace, job))
     assert (run["kind"], run["title"]) == ("diagnose", f"Diagnosis of {ENCODER} on news.txt")
     (outcome,) = do_units(workspace, job, shares.append)
@@ -80,7 +79,7 @@ def test_lost_values_are_queued_again(workspace: Workspace, text: Path, named: s
     """A file as its run named it, a known text by its name alone; what was lost is back then."""
     store = workspace.store
     given = str(text) if named == text.name else named
-    run = queue(workspace, DiagnoseJob.of(workspace, ENCODER, given, 8))
+    run = queue(workspace, diagnosing.DiagnoseJob.of(workspace, ENCODER, given, 8))
     assert work_off(workspace, run)["state"] == "done"
     (row,) = store.results.table(tasks=[f"Vec2Sent-{named}"])
     if named == diagnosing.HELD_OUT:
@@ -95,26 +94,28 @@ def test_lost_values_are_queued_again(workspace: Workspace, text: Path, named: s
 
 def test_without_a_text_it_is_one_that_the_decoder_has_not_seen(workspace: Workspace) -> None:
     """Of what is here the decoder knows all; so those that were held out are taken."""
-    job = DiagnoseJob.of(workspace, ENCODER)
+    job = diagnosing.DiagnoseJob.of(workspace, ENCODER)
     assert (job.text, job.sentences) == (diagnosing.HELD_OUT, 1000)
-    assert job == DiagnoseJob.of(workspace, ENCODER, "held-out")
+    assert job == diagnosing.DiagnoseJob.of(workspace, ENCODER, "held-out")
 
 
 def test_what_cannot_be_diagnosed_is_said_before(workspace: Workspace, tmp_path: Path) -> None:
     """No decoder, a number that cannot be; and no sentence that is new."""
     with refused("no-result", "random:32"):
-        DiagnoseJob.of(workspace, "random:32")
+        diagnosing.DiagnoseJob.of(workspace, "random:32")
     with refused("invalid", "10,000", 1):
         DiagnoseSpec(ENCODER, sentences=1)
     with refused("unknown", "upload:gone"):
-        queue(workspace, DiagnoseJob.of(workspace, ENCODER, "upload:gone"))
+        queue(workspace, diagnosing.DiagnoseJob.of(workspace, ENCODER, "upload:gone"))
     with refused("unknown", "upload:gone"):  # rather than the diagnosis of another text
         list(so_far(workspace, DiagnoseSpec(ENCODER, "upload:gone"), lambda job: False))
     file = tmp_path / "known.txt"
     file.write_text("\n".join(known_sentences()) + "\n", encoding="utf-8")
     for path, code in ((str(file), "too-few"), ("/nowhere/at/all.txt", "no-file")):
         with refused(code, Path(path).name):
-            diagnosing.diagnose_decoder(workspace, DiagnoseJob.of(workspace, ENCODER, path), print)
+            diagnosing.diagnose_decoder(
+                workspace, diagnosing.DiagnoseJob.of(workspace, ENCODER, path), print
+            )
 
 
 def test_a_figure_says_whether_it_is_above_the_baselines() -> None:

@@ -38,8 +38,7 @@ from theodolite.app.workspace import Workspace
 from theodolite.engine import rankers
 from theodolite.engine.corpus.reading import EncodedCorpus
 from theodolite.engine.datasets.starter import read_pairs
-from theodolite.engine.encoders import load
-from theodolite.engine.encoders.spec import parse
+from theodolite.engine.encoders import load, parse
 from theodolite.engine.encoders.vectors import save
 from theodolite.engine.search import ann_index
 

@@ -15,7 +15,6 @@ import yaml
 import theodolite as th
 from tests.fakes import openai
 from tests.fakes.command_line import theodolite
-from tests.fakes.openai import FakeOpenAI
 from theodolite.app.pages.evaluate import gate
 from theodolite.engine.datasets import Catalog
 from theodolite.engine.encoders import load
@@ -83,7 +82,7 @@ def test_too_few_examples_to_tell(baseline: Path) -> None:
 
 
 def test_an_endpoint_with_other_weights_is_found(
-    pairs: Path, server: FakeOpenAI, monkeypatch: pytest.MonkeyPatch
+    pairs: Path, server: openai.FakeOpenAI, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     theodolite("gate", "save", "b.json", "-e", f"api:{server.url}#fake", "--tasks", "pairs.csv")
     check()
@@ -94,8 +93,8 @@ def test_an_endpoint_with_other_weights_is_found(
     assert "Since then" not in Path("g.md").read_text()
 
 
-def test_an_endpoint_that_is_down_is_not_worse(pairs: Path, server: FakeOpenAI) -> None:
-    with FakeOpenAI() as other:
+def test_an_endpoint_that_is_down_is_not_worse(pairs: Path, server: openai.FakeOpenAI) -> None:
+    with openai.FakeOpenAI() as other:
         theodolite("gate", "save", "b.json", "-e", f"api:{other.url}#fake", "--tasks", "pairs.csv")
     assert "worse" not in check(code=2)
 

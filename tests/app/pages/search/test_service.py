@@ -15,7 +15,6 @@ from tests.fakes.workers import do_units
 from theodolite.app.blocks import Filters, Link
 from theodolite.app.pages.search import page, service as retrieval
 from theodolite.app.pages.search.answer import SearchAnswer, SearchSpec, answer
-from theodolite.app.pages.search.service import IndexJob, Limits
 from theodolite.app.recent import Recent
 from theodolite.app.surfaces import document, web
 from theodolite.app.workspace import Workspace
@@ -89,7 +88,7 @@ def test_the_least_cosine_and_the_chosen_positions(workspace: Workspace) -> None
     query = "rain tomorrow"
     cosines = unit(workspace, sentences)[among] @ unit(workspace, [query])[0]
     least = float(np.sort(cosines)[-4]) - 1e-6
-    (hits,) = retrieval.nearest(workspace, A, TOPICS, [query], Limits(50, least, among))
+    (hits,) = retrieval.nearest(workspace, A, TOPICS, [query], retrieval.Limits(50, least, among))
     assert [hit.index for hit in hits] == among[np.argsort(-cosines, kind="stable")[:4]].tolist()
 
 
@@ -101,9 +100,9 @@ def test_by_example_is_rocchio(workspace: Workspace) -> None:
     order = np.argsort(-(unit(workspace, sentences) @ query), kind="stable").tolist()
     expected = [i for i in order if i not in (0, 1, 500, 501, 502)][:7]
     opened = retrieval.open_collection(workspace, A, TOPICS)
-    assert [hit.index for hit in opened.alike(like, unlike, Limits(7))] == expected
+    assert [hit.index for hit in opened.alike(like, unlike, retrieval.Limits(7))] == expected
     with refused("missing"):
-        opened.alike([" "], unlike, Limits(7))
+        opened.alike([" "], unlike, retrieval.Limits(7))
 
 
 def last(workspace: Workspace, *, start: bool = False, **other) -> SearchAnswer:
@@ -143,12 +142,14 @@ def test_a_large_collection_is_searched_by_lists(large: Workspace) -> None:
     """What a run made is opened, and its hits are nearly the exact ones."""
 
     def hits() -> set[int]:
-        (found,) = retrieval.nearest(large, A, TOPICS, ["a boat on the river"], Limits(10))
+        (found,) = retrieval.nearest(
+            large, A, TOPICS, ["a boat on the river"], retrieval.Limits(10)
+        )
         return {hit.index for hit in found}
 
     exact = hits()
     for _ in range(2):
-        do_units(large, IndexJob(A, TOPICS))
+        do_units(large, retrieval.IndexJob(A, TOPICS))
     assert len(hits() & exact) >= 8 and retrieval.so_far(large, A, TOPICS).built
     (made,) = large.store.derived.list("index")
     assert list(made["files"]) == ["lists"], "the vectors are in the cache already"
@@ -161,7 +162,7 @@ def test_the_first_search_of_a_large_collection_waits_for_no_index(large: Worksp
     sentences = topics(large)
     for _ in range(2):
         step = lambda *at: steps.append(at)  # noqa: E731
-        (hits,) = retrieval.nearest(large, name, TOPICS, [query], Limits(5), step)
+        (hits,) = retrieval.nearest(large, name, TOPICS, [query], retrieval.Limits(5), step)
         assert steps[-1] == (2040, 2040)
         assert retrieval.so_far(large, name, TOPICS).built is None
     cosines = unit(large, sentences, name) @ unit(large, [query], name)[0]
@@ -227,7 +228,9 @@ def test_what_is_too_large_for_memory_waits_for_its_index(
     large.load(name).encode(topics(large))
     assert '"index"' not in shown(large, start=True, encoders=(name,))
     assert runs_of(large, name) == ["index"]
-    (hits,) = retrieval.nearest(large, name, TOPICS, ["a boat"], Limits(5), lambda done, of: None)
+    (hits,) = retrieval.nearest(
+        large, name, TOPICS, ["a boat"], retrieval.Limits(5), lambda done, of: None
+    )
     assert len(hits) == 5 and retrieval.so_far(large, name, TOPICS).built
 
 

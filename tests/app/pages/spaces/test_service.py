@@ -5,8 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.spatial import procrustes
-from sklearn.metrics import v_measure_score
-from sklearn.metrics.cluster import contingency_matrix
+from sklearn.metrics.cluster import contingency_matrix, v_measure_score
 from sklearn.metrics.pairwise import cosine_similarity
 
 from tests.errors import refused
@@ -21,7 +20,6 @@ from theodolite.app.pages.map.job import MapSpec
 from theodolite.app.pages.spaces import job as spaces, upgrade
 from theodolite.app.pages.spaces.answer import flows
 from theodolite.app.pages.spaces.job import SpacesSpec
-from theodolite.app.pages.spaces.upgrade import UpgradeSpec, search_of
 from theodolite.app.workspace import Workspace
 from theodolite.engine.datasets.types import Retrieval, Sentences
 from theodolite.engine.space import compare as engine
@@ -209,7 +207,7 @@ def test_the_verb_prints_figures_changes_and_clusters(workspace: Workspace) -> N
 
 # Keep, bridge or encode again: what is measured, said and written.
 
-SPEC = UpgradeSpec("random:8", "wordllama", texts=1000)
+SPEC = upgrade.UpgradeSpec("random:8", "wordllama", texts=1000)
 
 
 @pytest.fixture(scope="module")
@@ -261,22 +259,24 @@ def test_the_map_is_used_as_the_page_says(
 
 
 def test_texts_without_judgements_and_with(starter: Workspace) -> None:
-    assert search_of(Sentences("s", ["a", "b", "a"])) == (["a", "b"], ["a", "b"], None)
+    assert upgrade.search_of(Sentences("s", ["a", "b", "a"])) == (["a", "b"], ["a", "b"], None)
     data = Retrieval(
         "r", {"q": "Q", "p": "P"}, {"a": "A", "b": "B"}, {"test": {"q": {"b": 1, "a": 0}, "p": {}}}
     )
-    assert search_of(data) == (["Q"], ["A", "B"], [{1}])
-    pairs = search_of(starter.catalog.load("starter-pairs"))
+    assert upgrade.search_of(data) == (["Q"], ["A", "B"], [{1}])
+    pairs = upgrade.search_of(starter.catalog.load("starter-pairs"))
     assert pairs.relevant and all(pairs.relevant) and len(pairs.queries) <= 160
 
 
 def test_what_cannot_be_measured(starter: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     with refused("conflict"):
-        UpgradeSpec("minilm", "minilm")
+        upgrade.UpgradeSpec("minilm", "minilm")
     monkeypatch.setattr(upgrade, "MIN_QUERIES", 5000)
     with refused("too-few", "starter-topics"):
         upgrade.measure(starter, SPEC)
-    (unmade,) = upgrade.answer(starter, UpgradeSpec("random:8", "random:9"), lambda job: False)
+    (unmade,) = upgrade.answer(
+        starter, upgrade.UpgradeSpec("random:8", "random:9"), lambda job: False
+    )
     assert not unmade.rows() and not unmade.facts() and unmade.blocks()
 
 
@@ -286,8 +286,8 @@ def test_vectors_in_a_file_can_be_new_but_not_all_equal(starter: Workspace, tmp_
     vectors = starter.load("random:4").encode(texts)
     np.savez(tmp_path / "own.npz", sentences=texts, vectors=vectors)
     np.savez(tmp_path / "one.npz", sentences=texts, vectors=np.ones_like(vectors))
-    spec = UpgradeSpec("random:8", f"vectors:{tmp_path / 'own.npz'}")
+    spec = upgrade.UpgradeSpec("random:8", f"vectors:{tmp_path / 'own.npz'}")
     (found,) = upgrade.answer(starter, spec, lambda job: True)
     assert len(found.rows()) == 5
     with refused("unsupported", "same vector"):
-        upgrade.measure(starter, UpgradeSpec("random:8", f"vectors:{tmp_path / 'one.npz'}"))
+        upgrade.measure(starter, upgrade.UpgradeSpec("random:8", f"vectors:{tmp_path / 'one.npz'}"))

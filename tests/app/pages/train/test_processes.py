@@ -21,9 +21,8 @@ from theodolite.app.jobs.processes import ROOT
 from theodolite.app.pages.train import launch
 from theodolite.app.workspace import Workspace
 from theodolite.engine.train import train
-from theodolite.engine.training import Event, Finished, TrainSpec
+from theodolite.engine.training import Event, Finished, Noted, TrainSpec
 from theodolite.engine.training.checkpoint import newest_step
-from theodolite.engine.training.events import Noted
 from theodolite.engine.training.loop import never
 
 STEPS = 16

@@ -10,7 +10,6 @@ from tests.app.web.guard.conftest import Clock
 from tests.errors import refused
 from tests.fakes.started import launched
 from theodolite.app.web.guard import accounts
-from theodolite.app.web.guard.accounts import Accounts
 from theodolite.app.web.guard.login import (
     FREE_BY_ADDRESS,
     FREE_BY_NAME,
@@ -34,7 +33,7 @@ def test_the_logins_of_a_file_match_their_passwords_and_no_others(tmp_path: Path
     assert "lovelace" not in made
     file = tmp_path / "logins"
     file.write_text(f"# who may come\n\n{made}\n{accounts.line('bob', 'another one')}\n")
-    found = Accounts.read(file)
+    found = accounts.Accounts.read(file)
     assert found.match("ada", "lovelace:1815") and found.match("bob", "another one")
     for name, password in (
         ("ada", "another one"),
@@ -64,14 +63,14 @@ def test_a_file_without_hashed_passwords_is_refused(
     """A password that stands there as it is would be taken for one that is safe."""
     (tmp_path / "logins").write_text(text)
     with refused(code, named) as error:
-        Accounts.read(tmp_path / "logins")
+        accounts.Accounts.read(tmp_path / "logins")
     assert "lovelace" not in str(error.value)
 
 
 def test_a_file_that_is_not_there_is_said(tmp_path: Path) -> None:
     """With what writes one."""
     with refused("no-file", "logins", "theodolite password"):
-        Accounts.read(tmp_path / "logins")
+        accounts.Accounts.read(tmp_path / "logins")
 
 
 @pytest.mark.parametrize(
@@ -123,7 +122,7 @@ def test_each_wrong_password_makes_the_next_wait_longer() -> None:
 
     async def guess() -> list[int]:
         clock = Clock()
-        login, waits = Login(Accounts.one(*LOGIN).match, clock), []
+        login, waits = Login(accounts.Accounts.one(*LOGIN).match, clock), []
         for _ in range(FREE_BY_ADDRESS):
             assert await tried(login, "wrong") is False
         for _ in range(14):
@@ -142,7 +141,7 @@ def test_many_addresses_that_guess_at_one_name_are_held_back() -> None:
     """But not one from which the right password came before, nor guesses at another name."""
 
     async def guess() -> None:
-        login = Login(Accounts.one(*LOGIN).match, Clock())
+        login = Login(accounts.Accounts.one(*LOGIN).match, Clock())
         assert await tried(login, LOGIN[1], "10.0.0.1") is True
         for number in range(FREE_BY_NAME):
             assert await tried(login, "wrong", f"10.0.1.{number}") is False

@@ -22,7 +22,6 @@ import pytest
 from tests.app.web.guard.conftest import LISTED
 from tests.fakes.started import serving
 from theodolite.app.pages.encoders import service as encoders
-from theodolite.app.pages.encoders.service import STARTERS
 from theodolite.app.web.guard.limits import whole_characters
 from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
@@ -209,7 +208,7 @@ def test_every_part_of_a_page_stands_nonsense(
     for text in output:
         assert "internal error" not in text and '"success":false' not in text
         assert calm(text)
-    assert set(workspace.store.encoders.names()) <= {LISTED, *STARTERS}
+    assert set(workspace.store.encoders.names()) <= {LISTED, *encoders.STARTERS}
     assert workspace.store.runs.list() == []
 
 
