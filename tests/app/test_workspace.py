@@ -20,7 +20,7 @@ from theodolite.app.pages.decode.answer import (
     DecodeSpec,
     InterpolateSpec,
 )
-from theodolite.app.pages.encoders import service, service as encoders
+from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.pages.evaluate.estimate import estimate
 from theodolite.app.pages.evaluate.job import EvaluateJob, evaluate, queue_evaluation, welcome
 from theodolite.app.pages.evaluate.results import evaluate_one
@@ -61,9 +61,9 @@ def test_what_ships_is_listed_before_the_app_was_ever_started(workspace: Workspa
     """Verbs that take the listed encoders leave none of them out; one that is removed stays so."""
     evaluate_one(workspace, "wordllama", "StarterSTS")
     encoders.ensure_listed(workspace, ["wordllama"])
-    assert set(service.names(workspace)) == set(STARTER_ENCODERS)
+    assert set(encoders.names(workspace)) == set(STARTER_ENCODERS)
     encoders.remove(workspace, "random:256")
-    assert service.names(workspace) == ["wordllama", "minilm"]
+    assert encoders.names(workspace) == ["wordllama", "minilm"]
     welcome(workspace)
     assert encoders.names(workspace) == ["wordllama", "minilm"]
 
@@ -240,34 +240,34 @@ def test_what_is_allowed_holds_until_the_encoder_is_removed(workspace: Workspace
     spec = f"{AWAY}?dimensions=4"
     with pytest.raises(UserError, match=r"api\.invalid"):
         workspace.load(spec).encode(["a boat"])
-    assert service.would_send_to(workspace, f"{spec} + minilm | normalise") == ["api.invalid"]
-    service.add(workspace, spec, send_texts=True)
-    service.add(workspace, f"{spec} | normalise")
-    assert service.would_send_to(workspace, AWAY) == []
-    assert service.would_send_to(workspace, "api:https://api.invalid/v2#m") == ["api.invalid"]
+    assert encoders.would_send_to(workspace, f"{spec} + minilm | normalise") == ["api.invalid"]
+    encoders.add(workspace, spec, send_texts=True)
+    encoders.add(workspace, f"{spec} | normalise")
+    assert encoders.would_send_to(workspace, AWAY) == []
+    assert encoders.would_send_to(workspace, "api:https://api.invalid/v2#m") == ["api.invalid"]
     assert workspace.load(spec).source.endpoint.may_send
-    service.remove(workspace, f"{spec} | normalise")
+    encoders.remove(workspace, f"{spec} | normalise")
     assert endpoints.allowed_urls(workspace.store) == ["https://api.invalid/v1"]
-    service.remove(workspace, spec)
+    encoders.remove(workspace, spec)
     assert endpoints.allowed_urls(workspace.store) == []
     assert not workspace.load(spec).source.endpoint.may_send
 
 
 def test_visitors_send_nothing(workspace: Workspace, server: FakeOpenAI) -> None:
     """Not what they ask, not even to a server on this machine, and they allow nothing."""
-    spec = service.add(workspace, f"api:{server.url}#fake")["name"]
+    spec = encoders.add(workspace, f"api:{server.url}#fake")["name"]
     requests_before = len(server.requests)
     hosted = Workspace(workspace.store.folder, read_only=True)
     with refused("denied", spec):
         hosted.load(spec)
     with refused("denied"):
-        service.add(hosted, AWAY, send_texts=True)
+        encoders.add(hosted, AWAY, send_texts=True)
     assert (len(server.requests), endpoints.allowed_urls(workspace.store)) == (requests_before, [])
 
 
 def test_an_endpoint_is_an_encoder_like_any_other(workspace: Workspace, server: FakeOpenAI) -> None:
     """Listed with its dimension, estimated without a request, and measured."""
-    row = service.add(workspace, f"api:{server.url}#fake")
+    row = encoders.add(workspace, f"api:{server.url}#fake")
     assert row["dim"] == DIM and "unknown" in row["warnings"][0]
     job = EvaluateJob.of(workspace, [row["name"]], ["StarterSTS"])
     requests_before = len(server.requests)
@@ -286,8 +286,8 @@ def test_one_that_does_not_answer_is_not_listed(workspace: Workspace, server: Fa
     """It is said at once, not in the middle of an evaluation."""
     server.close()
     with pytest.raises(UserError, match=r"127\.0\.0\.1"):
-        service.add(workspace, f"api:{server.url}#fake")
-    assert service.names(workspace) == list(service.STARTERS)
+        encoders.add(workspace, f"api:{server.url}#fake")
+    assert encoders.names(workspace) == list(encoders.STARTERS)
 
 
 def test_the_command_line_says_what_is_sent(home: Path, server: FakeOpenAI) -> None:

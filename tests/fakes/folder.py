@@ -19,7 +19,7 @@ def write(root: Path) -> Path:
     """Write MR (nested folds), TREC (folds) and SST5 (splits); return the root."""
     base, made = root / "downstream", {}
     for sign, pattern in (("pos", "We loved the {}"), ("neg", "Nobody needs the {}")):
-        made[f"MR/rt-polarity.{sign}"] = _lines(pattern, 40)
+        made[f"MR/rt-polarity.{sign}"] = "".join(_said(pattern, i) + "\n" for i in range(40))
     for name, n in (("train_5500", 60), ("TREC_10", 21)):
         expected = [
             f"{label}:any {_said(pattern, i)} ?"
@@ -32,10 +32,6 @@ def write(root: Path) -> Path:
         made[f"SST/fine/sentiment-{split}"] = "\n".join(rated) + "\n"
     files(base, made)
     return root
-
-
-def _lines(pattern: str, n: int) -> str:
-    return "".join(_said(pattern, i) + "\n" for i in range(n))
 
 
 def files(root: Path, contents: Mapping[str, str | bytes]) -> Path:

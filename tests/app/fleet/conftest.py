@@ -21,10 +21,11 @@ from tests.app.fleet.network import Network
 from tests.fakes.folder import files
 from tests.waiting import wait_until
 from theodolite.app.jobs import processes
+from theodolite.app.jobs.job import Job
 from theodolite.app.jobs.submit import perform
-from theodolite.app.pages.train.job import TrainDecoderJob, TrainJob
 from theodolite.app.workspace import Workspace
 from theodolite.store import Store
+from theodolite.store.run_rows import RunRow
 
 NOBODY = "nobody"
 PASSWORD = secrets.token_hex(8)
@@ -265,6 +266,13 @@ def workspace(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> Workspace:
     return Workspace(lab.home.folder)
 
 
+def begun(workspace: Workspace, job: Job) -> RunRow:
+    """The row of a run of this job that a worker here is at."""
+    run_id = workspace.store.runs.create(job.kind, job.to_spec(), job.title)
+    workspace.store.runs.start(run_id, 1, "local-0", job.units())
+    return workspace.store.runs.get(run_id)
+
+
 def films(folder: Path) -> Path:
     """A data folder with a small MR."""
     reviews = {
@@ -281,7 +289,7 @@ def weights(folder: Path) -> bytes:
     return (folder / "model.safetensors").read_bytes()
 
 
-def trained(workspace: Workspace, job: TrainJob | TrainDecoderJob) -> Path:
+def trained(workspace: Workspace, job: Job) -> Path:
     """The same training, done here."""
     list(perform(workspace, job))
     return Path(job.spec.out)

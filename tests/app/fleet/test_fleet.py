@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.app.fleet.conftest import Lab, Postgres, films, trained, weights
+from tests.app.fleet.conftest import Lab, Postgres, begun, films, trained, weights
 from tests.app.jobs.conftest import kill
 from tests.fakes import decoders
 from tests.fakes.bucket import FakeBucket
@@ -224,8 +224,7 @@ def test_weights_that_are_damaged_on_their_way_are_sent_again(
 ) -> None:
     spec = small(write_sentences(tmp_path / "text.txt"), tmp_path / "out", steps=20)
     job, runs = TrainJob.of(workspace, spec), workspace.store.runs
-    run_id = runs.create(job.kind, job.to_spec(), job.title)
-    runs.start(run_id, 1, "local-0", job.units())
+    run_id = begun(workspace, job)["id"]
     home = Coordinator(workspace, Address.parse(lab.address), Files(str(lab.files)))
     sent = SentRun(home, runs.get(run_id), 1, job)
     lab.start_worker(1)

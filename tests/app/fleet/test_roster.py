@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.app.fleet.conftest import Lab, Postgres, films
+from tests.app.fleet.conftest import Lab, Postgres, begun, films
 from tests.errors import refused
 from tests.fakes.small_training import small, write_sentences
 from tests.waiting import wait_until
@@ -189,10 +189,9 @@ def test_an_answer_that_cannot_be_read_fails_its_unit(
     """The run goes on with the others."""
     workspace = Workspace(tmp_path / "store")
     job = EvaluateJob(("random:8",), ("StarterSTS", "StarterTopics"))
-    run_id = workspace.store.runs.create(job.kind, job.to_spec(), job.title)
-    workspace.store.runs.start(run_id, 1, "local-0", job.units())
+    run = begun(workspace, job)
     home = Coordinator(workspace, Address.parse(database))
-    sent = SentRun(home, workspace.store.runs.get(run_id), 1, job)
+    sent = SentRun(home, run, 1, job)
     unit = sent.waiting()[0]
     for kind, data in (("log", {}), ("log", {"lines": 7}), ("odd", {"log": []})):
         home.fleet.report(sent.id_of(unit), [(kind, data)])
@@ -201,7 +200,8 @@ def test_an_answer_that_cannot_be_read_fails_its_unit(
         home.fleet.claim("lab-1", ["evaluate"], "3")
         home.fleet.answer(sent.id_of(unit), "lab-1", answer)
         sent.round([unit])
-    assert [unit["state"] for unit in workspace.store.runs.units(run_id)] == ["failed", "waiting"]
+    units = workspace.store.runs.units(run["id"])
+    assert [unit["state"] for unit in units] == ["failed", "waiting"]
 
 
 def test_a_database_that_is_away(postgres: Postgres, two: tuple[Fleet, Fleet]) -> None:
@@ -226,11 +226,9 @@ def workspace(lab: Lab, tmp_path: Path) -> Workspace:
 
 def test_what_nobody_can_do_waits_and_says_why(lab: Lab, workspace: Workspace) -> None:
     """No worker at first; then one without the data, and no second of its name."""
-    runs = workspace.store.runs
-    job = EvaluateJob(("random:8",), ("MR", "StarterSTS"))
-    run_id = runs.create(job.kind, job.to_spec(), job.title)
-    run = runs.get(run_id)
-    runs.start(run_id, 1, "local-0", job.units())
+    runs, job = workspace.store.runs, EvaluateJob(("random:8",), ("MR", "StarterSTS"))
+    run = begun(workspace, job)
+    run_id = run["id"]
     home = Coordinator(workspace, Address.parse(lab.address))
     assert home.local_only_reason(job) == ""
     ended: list[str] = []
@@ -252,11 +250,9 @@ def test_what_nobody_can_do_waits_and_says_why(lab: Lab, workspace: Workspace) -
 def test_progress_is_kept_while_the_database_is_away(
     database: str, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    runs = workspace.store.runs
-    job = EvaluateJob(("random:8",), ("MR", "StarterSTS"))
-    run_id = runs.create(job.kind, job.to_spec(), job.title)
-    run = runs.get(run_id)
-    runs.start(run_id, 1, "local-0", job.units())
+    runs, job = workspace.store.runs, EvaluateJob(("random:8",), ("MR", "StarterSTS"))
+    run = begun(workspace, job)
+    run_id = run["id"]
     rounds = iter([("half", {0: 0.5})])
 
     def look(_: SentRun, __: object) -> tuple[str, dict[int, float]]:

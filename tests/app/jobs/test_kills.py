@@ -47,15 +47,10 @@ def tree(app: subprocess.Popen[bytes]) -> list[psutil.Process]:
     return [psutil.Process(app.pid), worker, child] if worker and child else tree(app)
 
 
-def assert_gone(processes: list[psutil.Process]) -> None:
-    """By themselves, long before they would have nothing more to do."""
-    wait_until(lambda: not any(alive(process.pid) for process in processes), seconds=60.0)
-
-
 def kill_app(app: subprocess.Popen[bytes], processes: list[psutil.Process]) -> None:
-    """Kill an app alone: what it started ends by itself."""
+    """Kill an app alone: what it started ends by itself, long before it has nothing more to do."""
     kill(app)
-    assert_gone(processes)
+    wait_until(lambda: not any(alive(process.pid) for process in processes), seconds=60.0)
 
 
 def assert_done_once(bench: Bench, run_id: str, units: int, kills: int) -> None:
@@ -210,11 +205,6 @@ def checkpoint(spec: TrainSpec | DecoderSpec) -> int:
     return max((int(path.name.removeprefix("step-")) for path in found), default=0)
 
 
-def begun_at(bench: Bench, run_id: str) -> list[int]:
-    """The updates at which a training was begun or went on."""
-    return [e["data"]["step"] for e in bench.store.events.of(run_id) if e["kind"] == "started"]
-
-
 def killed_twice(bench: Bench, kind: str, spec: TrainSpec | DecoderSpec) -> str:
     """A training whose child is killed, then the app with all it started; its id once it is done.
 
@@ -231,7 +221,8 @@ def killed_twice(bench: Bench, kind: str, spec: TrainSpec | DecoderSpec) -> str:
     start_app(bench)
     run = bench.over(run_id)
     assert (run["state"], run["error"]) == ("done", None)
-    starts = begun_at(bench, run_id)
+    events = bench.store.events.of(run_id)
+    starts = [event["data"]["step"] for event in events if event["kind"] == "started"]
     assert starts[0] == 0
     assert starts[1] >= first > 0
     assert starts[2] >= before > first

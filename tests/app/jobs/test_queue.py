@@ -34,11 +34,6 @@ def test_progress_moves_inside_a_unit(shared: Bench) -> None:
     shared.store.runs.cancel(run_id)
 
 
-def names_begun(bench: Bench, start: str) -> list[str]:
-    """The names of units that begin so, in the order they were begun."""
-    return [name for name, *_ in bench.begun() if name.startswith(start)]
-
-
 def test_what_a_person_waits_for_does_not_wait(shared: Bench) -> None:
     """Neither behind the run at work nor behind those before it; two of them take turns."""
     long = shared.under_way("long", 1, 60.0)
@@ -86,7 +81,8 @@ def test_a_waiting_run_can_be_moved_to_the_front(shared: Bench) -> None:
     assert not shared.store.runs.prioritise(first)  # it runs already
     for run in runs:
         shared.over(run)
-    assert names_begun(shared, "moved") == ["moved2", "moved0", "moved1"]
+    begun = [name for name, *_ in shared.begun() if name.startswith("moved")]
+    assert begun == ["moved2", "moved0", "moved1"]
 
 
 def test_errors_are_values(shared: Bench) -> None:
