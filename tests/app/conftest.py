@@ -1,7 +1,5 @@
 """What most tests of the app begin with."""
 
-from pathlib import Path
-
 import pytest
 
 from tests.fakes.openai import FakeOpenAI
@@ -12,7 +10,7 @@ from theodolite.engine.endpoints import KEY
 
 
 @pytest.fixture
-def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def workspace(tmp_path, monkeypatch: pytest.MonkeyPatch):
     """An empty store, the starter set."""
     monkeypatch.delenv("THEODOLITE_DATA", raising=False)
     made = Workspace(tmp_path / "store")
@@ -27,14 +25,14 @@ def starter(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
 
 
 @pytest.fixture(scope="module")
-def decoding(starter: Workspace, decoder_folder: Path) -> Workspace:
+def decoding(starter: Workspace, decoder_folder) -> Workspace:
     """A store with one decoder, the starter set; for the tests of a module."""
     decoders.register(starter, decoder_folder)
     return starter
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def home(tmp_path, monkeypatch: pytest.MonkeyPatch):
     """An empty store, and no data folder."""
     monkeypatch.setenv("THEODOLITE_HOME", str(tmp_path / "store"))
     monkeypatch.delenv("THEODOLITE_DATA", raising=False)

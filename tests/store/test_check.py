@@ -12,7 +12,6 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
@@ -195,7 +194,7 @@ def kept(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def read_only() -> Iterator[Path]:
+def read_only():
     """As `kept`, in a folder that we may read and not write, also when the tests run as root."""
     folder = Path(tempfile.mkdtemp())  # not below `tmp_path`, which only its owner may enter
     store = Store.open(folder)
@@ -235,7 +234,7 @@ def test_a_store_on_a_read_only_disk_can_be_looked_at(
 
 
 @pytest.fixture
-def full_disk(kept: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def full_disk(kept: Path, monkeypatch: pytest.MonkeyPatch):
     """The disk of the store has no room: the system refuses bytes beyond the 64th of any file.
 
     The folder for temporary files is on another disk, which has.
@@ -326,7 +325,7 @@ def test_a_value_that_is_no_json_is_found(kept: Path) -> None:
 
 
 KEY = "0" * 32
-WRITES: dict[str, Callable[[Store], object]] = {
+WRITES = {
     "encoder": lambda store: store.encoders.add("random:8"),
     "removal": lambda store: store.encoders.remove("random:16"),
     "setting": lambda store: store.settings.set("a", 1),

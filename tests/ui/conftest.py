@@ -29,7 +29,6 @@ from tests.fakes.stores import starter_store
 from tests.ui.steps import FLAGS, NARROW, PATIENCE, WIDE, served
 from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.pages.evaluate.results import evaluate_one
-from theodolite.app.workspace import Workspace
 
 expect.set_options(timeout=PATIENCE)
 
@@ -85,7 +84,7 @@ def browser(playwright: Playwright, chromium: str) -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="session")
-def workspace(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+def workspace(tmp_path_factory: pytest.TempPathFactory):
     """A store with two baselines evaluated on the starter set."""
     made = starter_store(tmp_path_factory.mktemp("ui"))
     for name, task in MEASURED:
@@ -95,7 +94,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def left_as_it_was(workspace: Workspace) -> Iterator[None]:
+def left_as_it_was(workspace) -> Iterator[None]:
     """Nothing gets into the next file's pages: no run that waits, no encoder and no upload."""
     store = workspace.store
     known = set(store.encoders.names())
@@ -109,7 +108,7 @@ def left_as_it_was(workspace: Workspace) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def site(workspace: Workspace) -> Iterator[str]:
+def site(workspace) -> Iterator[str]:
     """Address of the running app."""
     with served(workspace) as address:
         yield address
@@ -130,13 +129,13 @@ def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]]:
 
 
 @pytest.fixture(scope="module")
-def desk(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+def desk(tmp_path_factory: pytest.TempPathFactory):
     """A store of the module's own; a module that wants one with results fills it."""
     return starter_store(tmp_path_factory.mktemp("desk"))
 
 
 @pytest.fixture(scope="module")
-def place(desk: Workspace) -> Iterator[str]:
+def place(desk) -> Iterator[str]:
     """Address of an app over it."""
     with served(desk) as address:
         yield address

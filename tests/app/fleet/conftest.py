@@ -9,7 +9,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -21,11 +20,9 @@ from tests.app.fleet.network import Network
 from tests.fakes.folder import files
 from tests.waiting import wait_until
 from theodolite.app.jobs import processes
-from theodolite.app.jobs.job import Job
 from theodolite.app.jobs.submit import perform
 from theodolite.app.workspace import Workspace
 from theodolite.store import Store
-from theodolite.store.run_rows import RunRow
 
 NOBODY = "nobody"
 PASSWORD = secrets.token_hex(8)
@@ -143,7 +140,7 @@ class Postgres:
 
 
 @pytest.fixture(scope="session")
-def postgres() -> Iterator[Postgres]:
+def postgres():
     """A server that runs; skips where there is none to start."""
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
     if not found:
@@ -237,7 +234,7 @@ class Lab:
         return (self.folder / "log").read_text()
 
     def _start(
-        self, module: str, *given: str, machine: Sequence[str] = (), **environment: str
+        self, module: str, *given: str, machine=(), **environment: str
     ) -> subprocess.Popen[bytes]:
         process = subprocess.Popen(
             [*machine, sys.executable, "-m", module, *given],
@@ -252,7 +249,7 @@ class Lab:
 
 
 @pytest.fixture
-def lab(tmp_path: Path, database: str, postgres: Postgres) -> Iterator[Lab]:
+def lab(tmp_path: Path, database: str, postgres: Postgres):
     """A fleet of which nothing runs yet."""
     made = Lab(tmp_path, database, postgres)
     yield made
@@ -266,7 +263,7 @@ def workspace(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> Workspace:
     return Workspace(lab.home.folder)
 
 
-def begun(workspace: Workspace, job: Job) -> RunRow:
+def begun(workspace: Workspace, job):
     """The row of a run of this job that a worker here is at."""
     run_id = workspace.store.runs.create(job.kind, job.to_spec(), job.title)
     workspace.store.runs.start(run_id, 1, "local-0", job.units())
@@ -289,7 +286,7 @@ def weights(folder: Path) -> bytes:
     return (folder / "model.safetensors").read_bytes()
 
 
-def trained(workspace: Workspace, job: Job) -> Path:
+def trained(workspace: Workspace, job) -> Path:
     """The same training, done here."""
     list(perform(workspace, job))
     return Path(job.spec.out)

@@ -1,7 +1,6 @@
 """Stores with workers on them that are gone when a test ends."""
 
 import subprocess
-from pathlib import Path
 
 import psutil
 import pytest
@@ -9,7 +8,6 @@ import pytest
 from tests.waiting import wait_until
 from theodolite.app.jobs import processes
 from theodolite.store import Store
-from theodolite.store.run_rows import RunRow
 
 KINDS = "tests.app.jobs.kinds"
 
@@ -17,7 +15,7 @@ KINDS = "tests.app.jobs.kinds"
 class Bench:
     """A store, its queue and the processes that a test started on it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder) -> None:
         self.store = Store.open(folder / "store")
         self.notes = folder / "notes"
         self._log = (folder / "worker.log").open("w+b")
@@ -60,7 +58,7 @@ class Bench:
         text = self.notes.read_text() if self.notes.exists() else ""
         return [line.split() for line in text.splitlines()]
 
-    def over(self, run_id: str) -> RunRow:
+    def over(self, run_id: str):
         """Wait for a run to be over; its row."""
         wait_until(lambda: self.store.runs.get(run_id)["state"] not in ("queued", "running"))
         return self.store.runs.get(run_id)
@@ -76,7 +74,7 @@ class Bench:
 
 
 @pytest.fixture
-def bench(tmp_path: Path):
+def bench(tmp_path):
     """A bench without a worker."""
     made = Bench(tmp_path)
     yield made

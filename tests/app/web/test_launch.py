@@ -7,7 +7,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from unittest.mock import Mock
@@ -24,7 +23,7 @@ from tests.fakes.started import launched, serving
 from theodolite.app import ui, vectors
 from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.web import background_call as working, docs, palette, parts, scratch, template
-from theodolite.app.web.controls import Answer, on
+from theodolite.app.web.controls import on
 from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
 
@@ -97,7 +96,7 @@ def config(tmp_path_factory: pytest.TempPathFactory):
     return ui.build(Workspace(tmp_path_factory.mktemp("opening"))).get_config_file()
 
 
-def drawn(node: Mapping, components: Mapping) -> Iterator[int]:
+def drawn(node: dict, components: dict):
     """The components of a layout that are mounted when it is laid out."""
     part = components.get(node["id"], {"type": "", "props": {}})
     if part["props"].get("visible", True) is False:
@@ -375,7 +374,7 @@ def test_who_hangs_up_leaves_no_work_behind(monkeypatch: pytest.MonkeyPatch) -> 
             ended.set()
         return [1]
 
-    def answer(request: gr.Request) -> Iterator[Answer]:
+    def answer(request: gr.Request):
         for progress, _ in working.follow(work, "At it", request.session_hash):
             yield {shown: progress}
 

@@ -11,7 +11,6 @@ import random
 import resource
 import sys
 import time
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -153,7 +152,7 @@ def peak() -> float:
 
 
 @contextmanager
-def in_time() -> Iterator[None]:
+def in_time():
     """What is within takes no longer than a file may."""
     started = time.process_time()
     try:
@@ -186,7 +185,7 @@ def take_in(name: str, raw: bytes) -> str:
     return "".join(seen)
 
 
-def _mappings(look: Preview) -> Iterator[Mapping]:
+def _mappings(look: Preview):
     """One of every kind: guessed columns where there are guesses, else the first ones."""
     for kind, roles in ROLES.items():
         rest = iter([*look.columns[:9], *["no such column"] * 9])
@@ -247,7 +246,7 @@ def one_text(length: int, rows: int, name: str = "text") -> bytes:
     return parquet(pa.table({name: column}), compression="zstd")
 
 
-WAYS: dict[str, Callable[[bytes, str, Path], object]] = {
+WAYS = {
     "looked at": lambda raw, name, folder: preview(raw, name),
     "read": lambda raw, name, folder: read_columns(
         raw, name, {"text": formats.open_table(raw, name).columns[0]}

@@ -4,7 +4,6 @@ import pytest
 
 from tests.fakes import decoders
 from theodolite.engine.decode import Decoder, open_decoder
-from theodolite.engine.decoding.spec import DecoderSpec
 from theodolite.engine.encoders import Encoder, load
 
 
@@ -21,6 +20,6 @@ def encoder() -> Encoder:
 
 
 @pytest.fixture
-def spec(tmp_path) -> DecoderSpec:
+def spec(tmp_path):
     """Of a training of three seconds."""
     return decoders.random_spec(tmp_path)

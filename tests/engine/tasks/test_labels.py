@@ -19,7 +19,6 @@ from tests.fakes.encoders import HashEncoder
 from theodolite.engine.datasets import Catalog, Dataset, DatasetInfo, LabelledSentences, tables
 from theodolite.engine.evaluate import evaluate
 from theodolite.engine.progress import nobody
-from theodolite.engine.results import Result
 from theodolite.engine.stats.bootstrap import main_sample
 from theodolite.engine.tasks import classification
 
@@ -187,7 +186,7 @@ def read(header: str, rows: list[str], mapping: tables.Mapping) -> Dataset:
     return tables.read("\n".join([header, *rows]).encode(), "mine.csv", mapping, "upload:mine")
 
 
-def result(data: Dataset, task: str) -> Result:
+def result(data: Dataset, task: str):
     """What an encoder of hashes gets on it, from a catalog of nothing else."""
     catalog = Catalog()
     catalog.load = lambda name: data

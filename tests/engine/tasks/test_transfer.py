@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -139,7 +138,7 @@ def test_relatedness_needs_splits_and_different_vectors() -> None:
 
 
 @pytest.mark.parametrize("protocol", ["senteval", "pitfalls", "pitfalls-mlp"])
-def test_progress_goes_on_while_classifiers_are_trained(tmp_path: Path, protocol: str) -> None:
+def test_progress_goes_on_while_classifiers_are_trained(tmp_path, protocol: str) -> None:
     """Encoding is the first half; no share is less than the one before, and the last one is all."""
     progress: list[tuple[int, int]] = []
     (result,) = evaluate(
@@ -227,7 +226,7 @@ def measured() -> Measurement:
 
 
 @pytest.fixture(scope="module")
-def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def root(tmp_path_factory: pytest.TempPathFactory):
     """Features beside captions."""
     parts = zip(("train", "valid", "test"), dataset().parts.values(), strict=True)
     files = {
@@ -286,7 +285,7 @@ def test_what_captions_cannot_be_measured_is_said(
 
 
 @pytest.mark.usefixtures("no_folder")
-def test_evaluation_end_to_end(root: Path) -> None:
+def test_evaluation_end_to_end(root) -> None:
     """By its name and in the suite, under every protocol of SentEval and no other."""
     catalog = Catalog(root)
     (result,) = evaluate(HashEncoder(), "senteval", data=catalog)
@@ -304,7 +303,7 @@ def test_evaluation_end_to_end(root: Path) -> None:
         list(evaluate(HashEncoder(), "ImageCaptionRetrieval", data=catalog, progress=stop))
 
 
-def test_the_door_returns_the_dictionary_of_senteval(root: Path, measured: Measurement) -> None:
+def test_the_door_returns_the_dictionary_of_senteval(root, measured: Measurement) -> None:
     """Recalls and median of either direction; dev is the sum of six, as in the original."""
     vectors = dict(zip(dataset().sentences, seen(dataset(), 0.8), strict=True))
 

@@ -3,7 +3,6 @@
 import csv
 import json
 import random
-from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -58,9 +57,7 @@ def ready(workspace: Workspace) -> Workspace:
     return workspace
 
 
-def written(
-    file: Path, rows: Sequence[Sequence[str]], head: Sequence[str] = ("text", "label")
-) -> Path:
+def written(file: Path, rows: list[list[str]], head=("text", "label")) -> Path:
     """A CSV."""
     with file.open("w", newline="", encoding="utf-8") as opened:
         csv.writer(opened).writerows([head, *rows])
@@ -83,7 +80,7 @@ def file(tmp_path: Path) -> Path:
     return written(tmp_path / "topics.csv", topics(40))
 
 
-def chosen(workspace: Workspace, given: Path | str, encoders: Sequence[str], **limits):
+def chosen(workspace: Workspace, given: Path | str, encoders: list[str], **limits):
     """The sheet of a file."""
     return th.choose(given, encoders, workspace=workspace, **limits).sheet
 

@@ -4,7 +4,6 @@ import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -46,9 +45,9 @@ STARTER, PAIR = "starter-topics", ("wordllama", "random:256")
 AWAY = "api:https://api.invalid/v1#m"
 
 
-def by_label(workspace: Workspace) -> Callable[[Question], str]:
+def by_label(workspace: Workspace):
     """A judge who finds relevant what has the query's label."""
-    judge: Callable[[Question], str] = make.by_label(workspace, STARTER)
+    judge = make.by_label(workspace, STARTER)
     return judge
 
 
@@ -212,7 +211,7 @@ def test_a_session_becomes_a_data_set(workspace: Workspace, session: str, tmp_pa
         (PAIR, {"mode": "preference", "second": AWAY}, "conflict", ""),
     ],
 )
-def test_bad_settings(encoders: Sequence[str], given: dict, code, named: str) -> None:
+def test_bad_settings(encoders: list[str], given: dict, code, named: str) -> None:
     with refused(code, named):
         JudgeSpec(STARTER, encoders, **given)
 
@@ -237,7 +236,7 @@ def test_bad_input(workspace: Workspace, session: str) -> None:
             judging.begin(workspace, plan)
 
 
-def lines(workspace: Workspace, name: str, texts: Sequence[str]) -> str:
+def lines(workspace: Workspace, name: str, texts: list[str]) -> str:
     """A collection of one's own."""
     return collection(workspace, workspace.store.folder.parent, name, list(texts))
 
@@ -428,7 +427,7 @@ def test_one_that_refuses_all_fails_at_once(
     assert (now["unmarked"], now["left"]) == (1, 0)
 
 
-def after(count: int, server: FakeOpenAI, happen: Callable) -> None:
+def after(count: int, server: FakeOpenAI, happen) -> None:
     """Let something happen at a request, which is answered as usual."""
     usual, numbers = server.judge, iter(range(1000))
 

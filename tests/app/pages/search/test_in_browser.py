@@ -3,7 +3,6 @@
 import json
 import shutil
 import subprocess
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -72,7 +71,7 @@ ODD = [
 GLOVE = "vectors/glove.6B.50d.5k.txt.gz"
 
 
-def in_page(folder: Path, encoder, texts: Sequence[str], vectors=None):
+def in_page(folder: Path, encoder, texts: list[str], vectors=None):
     """What the scripts of a page say of texts: their words, or the 10 nearest of some vectors."""
     described, held = published.describe(encoder) or pytest.fail("it needs Python")
     fields = {"folder": str(folder), "encoder": described, "texts": texts, "k": 10}
@@ -141,7 +140,7 @@ def test_twenty_thousand_sentences_are_split_as_in_python(
     assert in_page(tmp_path, encoder, texts) == encoder.source.words(texts)
 
 
-def assert_near(folder: Path, spec: str, sentences: Sequence[str], queries: Sequence[str]) -> None:
+def assert_near(folder: Path, spec: str, sentences: list[str], queries: list[str]) -> None:
     """Hold the cosines and the ten nearest against Python's."""
     encoder = load(spec)
     vectors, query_vectors = encoder.encode(sentences), encoder.encode(queries)

@@ -1,7 +1,6 @@
 """Logins: from a file, hashed by Argon2; each wrong password makes the next one wait."""
 
 import asyncio
-from pathlib import Path
 
 import pytest
 from argon2 import PasswordHasher
@@ -26,7 +25,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(PasswordHasher.__init__, "__defaults__", (1, 8, 1, *defaults[3:]))
 
 
-def test_the_logins_of_a_file_match_their_passwords_and_no_others(tmp_path: Path) -> None:
+def test_the_logins_of_a_file_match_their_passwords_and_no_others(tmp_path) -> None:
     """The lines are as the verb writes them; the hash is argon2-cffi's to check."""
     made = accounts.line("ada", "lovelace:1815")
     assert PasswordHasher().verify(made.partition(":")[2], "lovelace:1815")
@@ -58,7 +57,7 @@ def test_the_logins_of_a_file_match_their_passwords_and_no_others(tmp_path: Path
     ids=repr,
 )
 def test_a_file_without_hashed_passwords_is_refused(
-    tmp_path: Path, text: str, code: str, named: str
+    tmp_path, text: str, code: str, named: str
 ) -> None:
     """A password that stands there as it is would be taken for one that is safe."""
     (tmp_path / "logins").write_text(text)
@@ -67,7 +66,7 @@ def test_a_file_without_hashed_passwords_is_refused(
     assert "lovelace" not in str(error.value)
 
 
-def test_a_file_that_is_not_there_is_said(tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_is_said(tmp_path) -> None:
     """With what writes one."""
     with refused("no-file", "logins", "theodolite password"):
         accounts.Accounts.read(tmp_path / "logins")

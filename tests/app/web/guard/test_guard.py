@@ -17,7 +17,6 @@ from tests.fakes.started import launched, serving
 from theodolite.app import serve
 from theodolite.app.components import modules
 from theodolite.app.web.routes import PLOTLY_JS
-from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
 from theodolite.store.errors import StoreGone
 
@@ -32,7 +31,7 @@ FOREIGN = [
 
 
 @pytest.fixture(scope="module")
-def stranger(workspace: Workspace):
+def stranger(workspace):
     """The same before a login that nobody gave."""
     with launched(workspace, auth=LOGIN) as made:
         yield made
@@ -53,9 +52,7 @@ def test_a_tab_that_has_left_is_no_error(
 # Pages that open
 
 
-def test_a_page_that_opens_is_noted_for_evaluations(
-    client: httpx.Client, workspace: Workspace
-) -> None:
+def test_a_page_that_opens_is_noted_for_evaluations(client: httpx.Client, workspace) -> None:
     """They step aside then; not for files, nor for what a page of others asks."""
     visited = workspace.store.folder / "visited"
     visited.touch()
@@ -324,7 +321,7 @@ FAILED = '"success":false'
 
 
 @pytest.fixture(scope="module")
-def port(workspace: Workspace):
+def port(workspace):
     """Of the app as the proxy finds it."""
     with launched(workspace, root_path=BELOW, allow_hosts=["example.org", *ALLOWED]) as client:
         yield int(client.base_url.port or 80)
@@ -353,7 +350,7 @@ def test_the_proxy_may_strip_the_folder_or_pass_it_on(port: int, before: str) ->
 
 
 def test_a_store_that_is_gone_is_no_good_health(
-    workspace: Workspace, port: int, monkeypatch: pytest.MonkeyPatch
+    workspace, port: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Said to the proxy by its status; nothing of where the store lies."""
 
@@ -404,7 +401,7 @@ def test_a_name_is_read_in_either_case(text: str) -> None:
 
 @needs_ipv6
 @pytest.mark.parametrize(("host", "auth"), [("::1", None), ("::", ("ada", "lovelace"))])
-def test_it_listens_on_ipv6(workspace: Workspace, host: str, auth: tuple[str, str] | None) -> None:
+def test_it_listens_on_ipv6(workspace, host: str, auth: tuple[str, str] | None) -> None:
     """And prints an address that a browser can open."""
     with serving(workspace, host=host, auth=auth) as demo:
         assert demo.local_url == f"http://[{host}]:{demo.server_port}/"
