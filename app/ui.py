@@ -34,7 +34,7 @@ from theodolite.app.web.guard import links
 from theodolite.app.web.guard.accounts import Accounts
 from theodolite.app.web.guard.connections import Connection
 from theodolite.app.web.guard.limits import Limits
-from theodolite.app.web.guard.login import MESSAGE, Login
+from theodolite.app.web.guard.login import Login
 from theodolite.app.web.guard.middleware import Guard
 from theodolite.app.web.guard.server import GuardedApp
 from theodolite.app.web.routes import PLOTLY_JS, health, routes
@@ -202,7 +202,6 @@ def launch(
         inbrowser=open_browser,
         share=share,
         auth=Login(auth.match).check if auth else None,
-        auth_message=MESSAGE,
         root_path=root_path,
         prevent_thread_lock=True,
         quiet=True,

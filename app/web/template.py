@@ -19,8 +19,8 @@ from theodolite.app.web.guard import policy
 _PAGE, _SHARED = "frontend/index.html", "frontend/share.html"
 """For a shared app, Gradio's page loads its scripts from another host; ours loads them locally."""
 _APP = "<gradio-app"
-_MANIFEST = '<link rel="manifest" href="/manifest.json"'
-_OUR_MANIFEST = '<link rel="manifest" href="./manifest.json" crossorigin="use-credentials"'
+_GRADIOS = '<link rel="manifest" href="/manifest.json"'
+MANIFEST = '<link rel="manifest" href="./manifest.json" crossorigin="use-credentials"'
 """For a proxy which serves us under a prefix, and for one with a login of its own."""
 _SCRIPT = re.compile(r'<script(?! type="application/json")(?=[ >])')
 
@@ -44,11 +44,11 @@ def _prepare() -> None:
     if gradios is None:
         raise ValueError("Gradio has no pages")
     source = gradios.get_source(templates.env, _PAGE)[0]
-    for known in (_APP, _MANIFEST):
+    for known in (_APP, _GRADIOS):
         if known not in source:
             raise ValueError(f"Gradio's page {_PAGE} has no {known}>")
     source = _SCRIPT.sub('<script nonce="{{ number() }}"', source)
-    source = source.replace(_MANIFEST, _OUR_MANIFEST)
+    source = source.replace(_GRADIOS, MANIFEST)
     source = source.replace(_APP, f"{{{{ first_painted(request) | safe }}}}{_APP}", 1)
     templates.env.globals |= {"number": policy.number, "first_painted": _first_painted}
     templates.env.loader = ChoiceLoader([DictLoader({_PAGE: source, _SHARED: source}), gradios])

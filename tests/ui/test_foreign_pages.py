@@ -124,11 +124,11 @@ def trusting(browser: Browser):
     context.close()
 
 
-def sign_in(page: Page) -> None:
+def sign_in(page: Page, password: str = "lovelace") -> None:
     """Give the login."""
-    page.get_by_label("username").fill("ada")
-    page.get_by_label("password").fill("lovelace")
-    page.get_by_role("button", name="Login").click()
+    page.get_by_label("Name").fill("ada")
+    page.get_by_label("Password").fill(password)
+    page.get_by_role("button", name="Sign in").click()
 
 
 def test_a_login_stays_with_our_own_site(trusting: BrowserContext, secure: tuple[str, str]) -> None:
@@ -137,6 +137,13 @@ def test_a_login_stays_with_our_own_site(trusting: BrowserContext, secure: tuple
     page = trusting.new_page()
     page.goto(f"{app}/jobs")
     says(page.locator("body"), "After five wrong tries the next has to wait")
+    page.keyboard.press("Enter")
+    empty = page.get_by_label("Name").evaluate("one => one.validationMessage")
+    assert empty and not page.get_by_role("alert").inner_text()  # the browser says it
+    sign_in(page, "wrong")
+    expect(page.get_by_role("alert")).to_have_text("Name and password do not match.")
+    expect(page.get_by_label("Name")).to_have_value("ada")
+    expect(page.get_by_label("Password")).to_be_focused()
     sign_in(page)
     expect(page.locator(".t-header")).to_be_visible()
     cookies = {c["name"]: c for c in trusting.cookies(app) if "access-token" in c["name"]}

@@ -59,11 +59,11 @@ def test_it_can_be_installed_behind_a_login(
     page.set_default_timeout(PATIENCE)
     with serving(workspace, auth=(NAME, PASSWORD)) as demo:
         page.goto(demo.local_url)
-        page.get_by_label("username").wait_for()
+        page.get_by_label("Name").wait_for()
         assert faults(page) == []
-        page.get_by_label("username").fill(NAME)
-        page.get_by_label("password").fill(PASSWORD)
-        page.get_by_role("button", name="Login").click()
+        page.get_by_label("Name").fill(NAME)
+        page.get_by_label("Password").fill(PASSWORD)
+        page.get_by_role("button", name="Sign in").click()
         page.wait_for_selector(".t-header")
         assert faults(page) == []
         context.close()

@@ -1,4 +1,4 @@
-"""The login check: each failed attempt makes the next one slower."""
+"""The login: its page, and the check, which each failed attempt makes slower the next time."""
 
 import asyncio
 import math
@@ -7,8 +7,12 @@ from collections.abc import Callable
 from contextvars import ContextVar
 
 from gradio.utils import LRUCache
+from starlette.responses import HTMLResponse
 
+from theodolite.app.web.guard import policy
 from theodolite.app.web.guard.limits import MAX_KEPT, Refused
+from theodolite.app.web.guard.plain_page import plain_page
+from theodolite.app.web.template import MANIFEST
 
 visitor: ContextVar[str] = ContextVar("visitor", default="")
 """The address that sent the current request."""
@@ -19,10 +23,39 @@ FREE_BY_NAME = 20
 """The same for a name, from any address: many addresses may guess at one name."""
 MAX_WAIT = 900.0
 FORGOTTEN_AFTER = 3600.0
-MESSAGE = (
-    "After five wrong tries the next has to wait, each time twice as long, at most a quarter of "
-    "an hour. Attempts made before then are ignored."
-)
+_FORM = """
+<form method="post" action="./login">
+<label>Name <input name="username" autocomplete="username" required autofocus></label>
+<label>Password
+<input name="password" type="password" autocomplete="current-password" required></label>
+<p role="alert"></p>
+<button>Sign in</button>
+</form>
+<small>After five wrong tries the next has to wait, each time twice as long, at most a quarter of an
+hour. Attempts made before then are ignored.</small>
+"""
+_SCRIPT = """
+const form = document.querySelector("form"), said = document.querySelector("[role=alert]");
+form.addEventListener("submit", async (event) => {
+  event.preventDefault();
+  said.textContent = "";
+  try {
+    const answer = await fetch(form.action, { method: "POST", body: new FormData(form) });
+    if (answer.ok) return location.reload();
+    const wrong = answer.status === 400;
+    said.textContent = wrong ? "Name and password do not match." : (await answer.json()).detail;
+  } catch {
+    said.textContent = "The app does not answer. Try again in a moment.";
+  }
+  form.password.select();
+});
+"""
+
+
+def login_page() -> HTMLResponse:
+    """The page with the form, in place of one that somebody opens who is not signed in."""
+    script = f'<script nonce="{policy.number()}">{_SCRIPT}</script>'
+    return HTMLResponse(plain_page("Sign in", _FORM + script, head=f"{MANIFEST}>"))
 
 
 class _Waits:

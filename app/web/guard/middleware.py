@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from theodolite.app.web.guard import policy, requests
 from theodolite.app.web.guard.limits import Limits, Refused, Visitors, bound_body
-from theodolite.app.web.guard.login import visitor
+from theodolite.app.web.guard.login import login_page, visitor
 from theodolite.app.web.routes import FOREVER
 
 Question = Callable[[Request, bool], Response | None]
@@ -132,8 +132,11 @@ class Guard:
         if not requests.is_ours(request) and not (a_page and requests.is_visit(request)):
             return PlainTextResponse("Other sites cannot do this", status_code=403)
         known = await requests.is_signed_in(request)
-        if a_page and request.method == "GET" and not requests.is_from_our_page(request):
-            return await asyncio.to_thread(self._question, request, known)
+        if a_page and request.method == "GET":
+            asks = not requests.is_from_our_page(request)
+            question = await asyncio.to_thread(self._question, request, known) if asks else None
+            redirected = path != "/" and path.endswith("/")  # by Gradio
+            return question or (None if known or redirected else login_page())
         if not known and not a_page and not requests.is_open(path):
             return JSONResponse({"detail": {"error": "Not authenticated"}}, status_code=401)
         return None

@@ -299,7 +299,8 @@ def test_strangers_are_not_told_what_is_listed(stranger: httpx.Client) -> None:
     """They are asked about every encoder; only the starters, which everybody has, go through."""
     for spec in (LISTED, "random:17"):
         assert "Load what this link names?" in stranger.get(f"/search?encoder={spec}").text
-    assert "auth_required" in stranger.get("/search?encoder=minilm").text
+    assert 'action="./login"' in stranger.get("/search?encoder=minilm").text
+    assert stranger.get("/search/").status_code == 301  # a form there would send to another place
 
 
 def test_the_cookie_of_a_login_stays_on_our_site(stranger: httpx.Client) -> None:
