@@ -124,10 +124,10 @@ def trusting(browser: Browser):
     context.close()
 
 
-def sign_in(page: Page, password: str = "lovelace") -> None:
+def sign_in(page: Page, words: str = "lovelace") -> None:
     """Give the login."""
     page.get_by_label("Name").fill("ada")
-    page.get_by_label("Password").fill(password)
+    page.get_by_label("Password").fill(words)
     page.get_by_role("button", name="Sign in").click()
 
 
