@@ -24,7 +24,7 @@ HERE = Path(__file__).parent
 COMPONENTS = theme.APP / "components"
 POLICY = (
     "default-src 'none'; script-src 'unsafe-inline' data:; style-src 'unsafe-inline'; "
-    "img-src data: blob:; form-action 'none'"
+    "img-src data: blob:; worker-src blob:; form-action 'none'"
 )
 """Content security policy: nothing is fetched from any host. Modules are `data:` URLs."""
 CHART_HEIGHT = 360

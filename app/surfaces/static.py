@@ -19,10 +19,12 @@ from theodolite.engine.errors import UserError
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; font-src 'self'; "
-    "img-src 'self' data: blob:; connect-src 'self'; base-uri 'self'; form-action 'none'"
+    "img-src 'self' data: blob:; connect-src 'self'; base-uri 'self'; form-action 'none'; "
+    "worker-src blob:"
 )
 """Content security policy of every page: nothing from outside the folder is run or fetched. Styles
-may be inline, as widths are attributes and Plotly writes a style sheet."""
+may be inline, as widths are attributes and Plotly writes a style sheet. A worker of ours, from a
+`blob:`, matches patterns."""
 
 
 class StaticPage:

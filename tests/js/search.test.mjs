@@ -7,7 +7,7 @@ import { Collection } from "../../app/components/js/search/collection.js";
 import { open } from "../../app/components/js/search/encoder.js";
 import { Index } from "../../app/components/js/search/index.js";
 import { Parts } from "../../app/components/js/search/parts.js";
-import { knownWords, meant, splitWords, wordsOf } from "../../app/components/js/search/words.js";
+import { knownWords, meant, placesOf, splitWords, wordsOf } from "../../app/components/js/search/words.js";
 
 const bytes = (...arrays) => Uint8Array.from(arrays.flatMap((array) => [...new Uint8Array(array.buffer)])).buffer;
 const text = (value) => new TextEncoder().encode(JSON.stringify(value)).buffer;
@@ -83,7 +83,7 @@ test("an encoder that needs Python has the neighbours of a sentence, itself firs
   assert.equal((await collection.withTexts(await column.around(1)))[1].sentence, "A cat.");
   assert.equal(await collection.numberOf("No.", [0, 9, 2]), 2);
   assert.equal(await collection.numberOf("no.", [0, 2]), null);
-  const { found, total } = await collection.matching(wordsOf("CAT"));
+  const { found, total } = await collection.matching(placesOf(wordsOf("CAT")));
   assert.equal(total, 2);
   assert.deepEqual(found[1], { index: 1, sentence: "Straße 😀 Cat", cosine: null, spans: [[9, 12]] });
 });

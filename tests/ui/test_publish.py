@@ -197,6 +197,8 @@ def test_a_map_answers_out_of_its_files(visitor, frozen, desk):
     assert {text for text, *_ in near} == {one["text"] for one in first["neighbours"]}
     page.locator(".t-views select").select_option(label="random:256 · starter-pairs")
     expect(page).to_have_url(re.compile("encoder=random%3A256"))
+    page.goto(f"{frozen}/map?encoder={name}&pattern=1&find={quote('(.*.*)*!!!')}")
+    says(page.get_by_role("status"), "stopped after 3 seconds")
     page.goto(f"{frozen}/spaces")
     for side in range(2):
         says(page.locator(".t-map-said").nth(side), "960 points")
@@ -364,6 +366,9 @@ def test_a_new_sentence_is_found_without_a_server(visitor, workspace, freeze):
         page.keyboard.press("Enter")
         expect(marks.first).to_contain_text(found, ignore_case=True)
         expect(page.locator("#answer .t-column")).to_have_count(1)
+    page.get_by_role("searchbox", name="Query").fill("/(\\w+\\s?)+!!/")  # it would take for ever
+    page.keyboard.press("Enter")
+    says(page.locator("#answer .t-notice"), "stopped after 3 seconds", "simplify")
 
 
 LOCAL = ("file:", "blob:", "data:", "about:")
@@ -397,7 +402,8 @@ def test_a_map_is_handed_out_and_is_the_map_of_the_page(visit, alone, tmp_path) 
     card = alone.get_by_role("region", name="The open point")
     says(card, "Of its 15 nearest in the full space")
     expect(card.locator("tbody tr")).to_have_count(15)
-    alone.get_by_label("Find", exact=True).fill("harbour")
+    alone.get_by_label("Regular expression").check()
+    alone.get_by_label("Find", exact=True).fill("harbou?r")
     alone.get_by_label("Find", exact=True).press("Enter")
     alone.get_by_role("button", name="Select what was found").click()
     rows = rows_saved(

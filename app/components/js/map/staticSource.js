@@ -1,6 +1,7 @@
 // What a map that nobody serves answers by itself, out of its files: a point with its true neighbours, the
 // points with some words, a table.
 
+import { withPattern } from "../pattern.js";
 import { column, texts, valueOf } from "./data.js";
 import { file, place } from "./parts.js";
 
@@ -27,7 +28,11 @@ export async function pointOf(ui, id) {
 }
 
 export async function findIn(ui, { text, pattern }) {
-  const test = pattern ? expression(text) : ((words) => (one) => one.toLowerCase().includes(words))(text.toLowerCase());
+  if (pattern) return withPattern(text, (firstOf) => foundBy(ui, async (words) => (await firstOf(words)).map(Boolean)));
+  return foundBy(ui, (words) => words.map((one) => one.toLowerCase().includes(text.toLowerCase())));
+}
+
+async function foundBy(ui, test) {
   const { map } = ui;
   const { per } = map.value.parts;
   const found = new Uint8Array(map.n);
@@ -35,18 +40,9 @@ export async function findIn(ui, { text, pattern }) {
     const numbers = Array.from({ length: Math.min(per, map.n - from) }, (_, i) => from + i);
     const words = await texts(ui, numbers);
     if (ui.map !== map) return found;
-    words.forEach((one, at) => { if (test(one)) found[from + at] = 1; });
+    found.set(await test(words), from);
   }
   return found;
-}
-
-function expression(text) {
-  try {
-    const wanted = new RegExp(text, "iu");
-    return (one) => wanted.test(one);
-  } catch {
-    throw new Error("This is not a regular expression that browsers support.");
-  }
 }
 
 export async function tableOf(ui, numbers, spreadsheet) {

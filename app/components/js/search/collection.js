@@ -18,16 +18,18 @@ export class Collection {
     return json(await this.texts.get(Math.floor(index / per)))[index % per];
   }
 
-  // The first sentences in which all regular expressions match, with the places, and how many there are.
-  async matching(wanted) {
+  // The first sentences that match, with the places, and how many there are. `placesIn` gives for each of some texts
+  // the start and the length of what matches, or null.
+  async matching(placesIn) {
     const found = [];
     let total = 0;
     for (let number = 0; number < this.texts.many; number += 1) {
-      json(await this.texts.get(number)).forEach((sentence, i) => {
-        const matches = wanted.map((one) => one.exec(sentence));
-        if (!matches.length || matches.includes(null) || (total += 1) > this.value.k) return;
+      const texts = json(await this.texts.get(number));
+      (await placesIn(texts)).forEach((places, i) => {
+        if (!places || (total += 1) > this.value.k) return;
+        const sentence = texts[i];
         const characters = (end) => [...sentence.slice(0, end)].length;
-        const spans = matches.map(({ 0: text, index }) => [characters(index), characters(index + text.length)]);
+        const spans = places.map(([start, length]) => [characters(start), characters(start + length)]);
         found.push({ index: number * this.value.texts.per + i, sentence, cosine: null, spans: spans.sort(([a], [b]) => a - b) });
       });
     }

@@ -1,9 +1,10 @@
 // The page Search where nobody serves it: a box for a query, and below it the hits of the live page.
 
 import { mount as mountHits } from "../hits.js";
+import { Refused, withPattern } from "../pattern.js";
 import { Collection } from "./collection.js";
 import { fetched } from "./parts.js";
-import { meant, wordsOf } from "./words.js";
+import { meant, placesOf, wordsOf } from "./words.js";
 
 const MAX_QUERY = 2000;
 const MATCHES = { encoder: "sentences that match", byEncoder: false };
@@ -124,20 +125,22 @@ async function neighboursOf(ui, column, known) {
     : UNKNOWN);
 }
 
-const worded = (ui, query) => matched(ui, "sentences with these words", wordsOf(query), "Use fewer words.");
+const worded = (ui, query) => matched(ui, "sentences with these words", placesOf(wordsOf(query)), "Use fewer words.");
 
 async function patterned(ui, pattern) {
   try {
-    return await matched(ui, MATCHES.encoder, [new RegExp(pattern, "iu")], "Case is ignored; spaces are not.");
+    return await withPattern(pattern, (firstOf) => {
+      const places = async (texts) => (await firstOf(texts)).map((first) => first && [first]);
+      return matched(ui, MATCHES.encoder, places, "Case is ignored; spaces are not.");
+    });
   } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error;
-    return drawn(ui, MATCHES, [],
-      notice("This is not a regular expression that browsers support.", "Write it in quotes to search for its words."));
+    if (!(error instanceof Refused)) throw error;
+    return drawn(ui, MATCHES, [], notice(error.message, error.hint));
   }
 }
 
-async function matched(ui, encoder, wanted, hint) {
-  const { found, total } = await ui.collection.matching(wanted);
+async function matched(ui, encoder, placesIn, hint) {
+  const { found, total } = await ui.collection.matching(placesIn);
   const note = `${total.toLocaleString("en")} found${total > found.length ? `, the first ${found.length} are shown` : ""}`;
   return drawn(ui, { encoder, byEncoder: false, note }, found, found.length ? "" : notice("None.", hint));
 }

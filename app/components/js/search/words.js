@@ -33,3 +33,9 @@ export function wordsOf(query) {
     return new RegExp(`${before ? "(?<![\\p{L}\\p{N}_])" : ""}${text}${after ? "(?![\\p{L}\\p{N}_])" : ""}`, "iu");
   });
 }
+
+// Gives for each of some texts where all regular expressions match, [start, length] of each, or null.
+export const placesOf = (wanted) => (texts) => texts.map((text) => {
+  const matches = wanted.map((one) => one.exec(text));
+  return matches.length && !matches.includes(null) ? matches.map(({ 0: found, index }) => [index, found.length]) : null;
+});
