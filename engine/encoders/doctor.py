@@ -156,13 +156,17 @@ def _warn_of_prompts(checkpoint: Checkpoint, spec: SourceSpec, prompts: Prompts)
     if own and checkpoint.is_routed:  # each route takes its own prompt
         return
     default = prompts.text(None) if own else ""
-    query = prompts.own.get("query", "")
-    if default and query and query != default:
-        yield (
-            f"Queries get the default prompt of {checkpoint.label}, {default!r}; its files have "
-            f"{query!r} for them: add query_prompt=query."
-        )
-    elif prompts.own and not default:
+    for side, who, options in (
+        ("query", "Queries", "query_prompt=query"),
+        ("document", "Documents", "prompt=document&query_prompt=query"),
+    ):
+        text = prompts.own.get(side)
+        if default and text and text != default:
+            yield (
+                f"{who} get the default prompt of {checkpoint.label}, {default!r}; its files have "
+                f"{text!r} for them: add {options}."
+            )
+    if prompts.own and not default:
         sides = {"query", "document"} & prompts.own.keys()
         more = len(prompts.own) - _NAMED
         names = ", ".join(f"{name} ({text!r})" for name, text in [*prompts.own.items()][:_NAMED])

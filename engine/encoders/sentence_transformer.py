@@ -278,6 +278,13 @@ def _not_loaded(checkpoint: Checkpoint, error: Exception) -> UserError:
     if not isinstance(prompts, dict):
         given = json.dumps(prompts)[:40]
         text = f"prompts in its config_sentence_transformers.json is {given}, and should be {{}}."
+    if "Only Tensors of floating point" in text:
+        return UserError(
+            f"The static vectors of {checkpoint.label} are whole numbers, which "
+            "sentence-transformers does not read.",
+            "Save it again with vectors of float16 or float32.",
+            code="unsupported",
+        )
     if isinstance(error, KeyError):
         text = f"an entry of its files lacks {text}."
     if "ignore_mismatched_sizes" in text:

@@ -199,8 +199,9 @@ class Embedded(Ranker):
     """A ranker by what a model makes of queries and documents apart, and its own similarity.
 
     SPLADE (Formal, Piwowarski and Clinchant 2021) weighs the words of a vocabulary, compared by the
-    dot product. ColBERT (Khattab and Zaharia 2020) has a vector for each token, compared by MaxSim:
-    the sum over the query's tokens of the most similar token.
+    dot product, or by the cosine if the model's files say so. ColBERT (Khattab and Zaharia 2020)
+    has a vector for each token, compared by MaxSim: the sum over the query's tokens of the most
+    similar token.
 
     Args:
         how: `splade` or `colbert`.
@@ -216,6 +217,14 @@ class Embedded(Ranker):
         self.name, self.how, self.model = name, how, Model(how, source, device)
         self.fingerprint, self.parts = self.model.fingerprint, (self.model,)
         self._cache = ArrayCache(cache, self.fingerprint)
+        similarity = self.model.checkpoint.sentence_transformers.get("similarity_fn_name")
+        self.by_cosine = similarity == "cosine"
+        if similarity in ("euclidean", "manhattan"):
+            raise UserError(
+                f"{self.model.checkpoint.label} compares texts by the {similarity} distance.",
+                "A sparse model is compared by the dot product or the cosine: take one of these.",
+                code="unsupported",
+            )
 
     def queries(self, texts: Sequence[str]) -> Iterator[Any]:
         """Yield for each text a tensor, (tokens, dim) or (vocabulary,)."""
@@ -323,6 +332,9 @@ class SpladeIndex(ScoredIndex):
         words = every[:, 0].astype(np.int32)
         width = int(words.max(initial=0)) + 1
         self._rows = csr_array((every[:, 1], words, starts), (self.size, width))
+        if ranker.by_cosine:
+            lengths = np.sqrt(self._rows.power(2).sum(axis=1))
+            self._rows.data /= np.repeat(lengths, np.diff(starts))
         self.bytes = every.nbytes
 
     def read(self, queries: Sequence[str]) -> Iterator[np.ndarray]:
@@ -332,6 +344,8 @@ class SpladeIndex(ScoredIndex):
     def score(self, query: np.ndarray, at: np.ndarray | None) -> np.ndarray:
         """See `ScoredIndex.score`."""
         rows = self._rows if at is None else self._rows[at]
+        if self._ranker.by_cosine:
+            query = query / (np.linalg.norm(query) or 1.0)
         return np.asarray(rows @ query[: rows.shape[1]])
 
 

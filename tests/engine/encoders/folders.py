@@ -221,6 +221,14 @@ def _with_dense(f: Folders, name: str) -> Path:
     return f.save(name, f.inner(name), f.m.Pooling(WIDTH, "mean"), f.m.Dense(WIDTH, 8))
 
 
+def _in_bytes(f: Folders, name: str) -> Path:
+    """Static vectors of eight bits, as Model2Vec quantises them."""
+    folder = f.save(name, f.static())
+    file = next(folder.rglob("model.safetensors"))
+    save_file({"embeddings": load_file(file)["embedding.weight"].to(torch.int8)}, file)
+    return folder
+
+
 REFUSED = {
     "cross-encoder": (_cross, "wrong-kind", ("cross-encoder",)),
     "plain cross-encoder": (
@@ -252,6 +260,7 @@ REFUSED = {
         "wrong-kind",
         ("GGUF (model-q4.gguf)",),
     ),
+    "whole numbers": (_in_bytes, "unsupported", ("whole numbers", "float32")),
     "quantised": (
         lambda f, n: edit_config(f.mean(n), quantization_config={"quant_method": "gptq"}),
         "unsupported",

@@ -355,6 +355,9 @@ def test_a_default_prompt_is_that_of_one_side(tmp_path):
     (left_out,) = (w for w in warnings_of(f"{spec}?pooling=cls_token") if "asked for" in w)
     assert "prompt=@task" in left_out
     assert load(f"dir:{tmp_path / 'query'}").warnings == ()
+    save_sentence_transformer(tmp_path / "both", prompts=SIDES, default_prompt_name="query")
+    (warning,) = load(f"dir:{tmp_path / 'both'}").warnings
+    assert "Documents get the default prompt" in warning and "add prompt=document" in warning
 
 
 def test_a_model_without_prompts(tmp_path):

@@ -15,7 +15,7 @@ from sklearn.metrics.pairwise import cosine_similarity
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from tests.engine.encoders.folders import Folders, _cross, _late, _sparse
-from tests.engine.encoders.models import SENTENCES, WORDS
+from tests.engine.encoders.models import SENTENCES, WORDS, edit_config
 from tests.errors import refused
 from tests.fakes import mteb_tasks
 from tests.fakes.allocation import Allocation
@@ -184,11 +184,17 @@ def test_a_reranker_that_gives_no_number(
 def test_splade_and_colbert_score_as_sentence_transformers(
     folders: Folders, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The dot product, and MaxSim by hand as well; of candidates too. Documents are cached."""
+    """The dot product or cosine, and MaxSim by hand as well; of candidates too.
+
+    Documents are cached.
+    """
     sparse, late = _sparse(folders, "sparse"), _late(folders, "late")
+    own, file = "config_sentence_transformers.json", _sparse(folders, "cosine")
+    cosine = edit_config(file, own, similarity_fn_name="cosine")
     queries = ["the cat sat", "dog " * 40]
     for spec, library in (
         (f"splade:dir:{sparse}", SparseEncoder),
+        (f"splade:dir:{cosine}", SparseEncoder),
         (f"colbert:dir:{late}", MultiVectorEncoder),
     ):
         model = library(spec.partition("dir:")[2], device="cpu")
@@ -208,6 +214,9 @@ def test_splade_and_colbert_score_as_sentence_transformers(
             assert scores == pytest.approx(theirs[i][at], abs=1e-5)
         (some, _), (none, _) = index.search(queries, 100, [np.array([4, 2]), np.empty(0, int)])
         assert (set(some), len(none)) == ({2, 4}, 0) and index.bytes > 0
+    edit_config(cosine, own, similarity_fn_name="euclidean")
+    with refused("unsupported", "euclidean"):
+        rankers.load(f"splade:dir:{cosine}")
 
 
 @pytest.mark.parametrize("how", ["bm25 > rerank", "splade", "colbert"])
