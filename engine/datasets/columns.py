@@ -80,11 +80,14 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "cluster": ("cluster", "clusterid"),
 }
 
+_LISTS = (*_NAMES["positive"], *_NAMES["document"], "docs", "documents", "passages")
 _KNOWN = {name for names in _NAMES.values() for name in names}
 _IDS = ("queryid", "corpusid", "docid", "docno", "qid", "pid")
 _COUNTERS = ("index", "id", "idx", "unnamed0", "level0", "indexlevel0")
 """Names of columns that only number the rows."""
 
+LABELS = ("labels", "label")
+"""Names of columns that may be lists of labels."""
 _NUMBERS = ("score", "label", "grade", "cluster")
 """Roles that a numeric column may have."""
 
@@ -134,6 +137,9 @@ def guess(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> tuple[Kind, 
         plain = within | {_bare(c): c for c in free}
         if column := next((plain[name] for name in names if name in plain), None):
             roles[role] = column
+    if "negative" in roles and "positive" not in roles and "anchor" in roles:
+        # What `mine_hard_negatives` writes of questions and answers.
+        roles |= {"positive": roles["document"]} if "document" in roles else {}
     if "grade" in roles and not (
         roles["grade"] in numeric and _is_whole(rows, columns.index(roles["grade"]))
     ):
@@ -207,6 +213,14 @@ def _bare(name: str) -> str:
 def negatives(columns: Sequence[str]) -> list[str]:
     """Return the columns of negatives, which may be numbered: `negative_1`, `negative_2`."""
     return [c for c in columns if _bare(last_part(c)).rstrip("0123456789") in _NAMES["negative"]]
+
+
+def labelled_lists(columns: Sequence[str]) -> tuple[str, str] | None:
+    """Return the columns that by their names may be lists of documents, and of their labels."""
+    names = {_bare(last_part(c)): c for c in reversed(columns)}
+    documents = next((names[name] for name in _LISTS if name in names), None)
+    labels = next((names[name] for name in LABELS if name in names), None)
+    return (documents, labels) if documents and labels and not negatives(columns) else None
 
 
 def known_name(name: str) -> bool:

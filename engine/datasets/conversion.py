@@ -20,7 +20,13 @@ from typing import Any
 from theodolite.engine.datasets.columns import guess, negatives
 from theodolite.engine.datasets.dialect import ENDINGS, JSON_LINES
 from theodolite.engine.datasets.files import listed, other_encoding, pieces, read_as
-from theodolite.engine.datasets.formats import open_table, text_of, texts_in, whole_rows
+from theodolite.engine.datasets.formats import (
+    open_table,
+    split_by_labels,
+    text_of,
+    texts_in,
+    whole_rows,
+)
 from theodolite.engine.datasets.limits import MAX_BYTES, MAX_ROWS, too_large, too_many_rows
 from theodolite.engine.errors import UserError, first_line
 
@@ -132,7 +138,7 @@ def _judged(file: Path, target: Path) -> int:
         Their number; 0 where there are no such lists.
     """
     try:
-        table = open_table(file, file.name)
+        table = split_by_labels(open_table(file, file.name))
         _, found = guess(table.columns, [])
         first = next(table.rows, None)
     except UserError:  # as its reader will say

@@ -20,7 +20,12 @@ from pathlib import Path
 from typing import Any
 
 from theodolite.engine.datasets import limits
-from theodolite.engine.datasets.columns import PROBING, PROBING_SPLITS, known_name
+from theodolite.engine.datasets.columns import (
+    PROBING,
+    PROBING_SPLITS,
+    known_name,
+    labelled_lists,
+)
 from theodolite.engine.datasets.dialect import JSON_LINES, Dialect, dialect_of, ending_of
 from theodolite.engine.datasets.files import (
     check_names,
@@ -182,6 +187,41 @@ def texts_in(cell: Any) -> list[Any]:
     inside = cell if isinstance(cell, list) else [cell]
     texts = [one.get("text") if isinstance(one, dict) else one for one in inside]
     return [text for text in texts if text is not None and text != ""]
+
+
+def split_by_labels(table: Table) -> Table:
+    """Return lists of documents with labels, as rerankers learn from them, as two columns of lists.
+
+    `positive` has those with a label above 0, `negative` the others. Any other table stays as it
+    is.
+    """
+    found = labelled_lists(table.columns) if table.header else None
+    first = next(table.rows, None) if found else None
+    if found is None or first is None:
+        return table
+    table = replace(table, rows=chain([first], table.rows))
+    texts, labels = map(table.columns.index, found)
+    if len(first[1]) != len(table.columns) or not _are_labelled(first[1][texts], first[1][labels]):
+        return table
+    kept = [i for i in range(len(table.columns)) if i not in (texts, labels)]
+
+    def split(cells: list[Any]) -> list[Any]:
+        both = cells[texts], cells[labels]
+        pairs = list(zip(*both, strict=True)) if _are_labelled(*both) else []
+        sides = [[text for text, label in pairs if (label > 0) is side] for side in (True, False)]
+        return [*(cells[i] for i in kept), *sides]
+
+    width = len(table.columns)
+    rows = ((n, split(cells) if len(cells) == width else cells) for n, cells in table.rows)
+    columns = (*(table.columns[i] for i in kept), "positive", "negative")
+    return replace(table, columns=columns, rows=rows)
+
+
+def _are_labelled(texts: Any, labels: Any) -> bool:
+    """Whether two cells are lists of one length, the second of numbers."""
+    if not (isinstance(texts, list) and isinstance(labels, list) and len(texts) == len(labels)):
+        return False
+    return all(isinstance(label, int | float) for label in labels)
 
 
 def _more(table: Table, filename: str) -> Iterator[TableRow]:

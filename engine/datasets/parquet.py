@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from theodolite.engine.datasets import limits
+from theodolite.engine.datasets.columns import LABELS, last_part
 from theodolite.engine.errors import UserError, first_line
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ class ParquetFile:
             raise self._damage(error) from error
         self.columns = [field.name for field in self._fields]
         self.classes = _classes(schema.metadata or {})
-        self._plain = [field.name for field in self._fields if not _is_opaque(field.type)]
+        self._plain = [field.name for field in self._fields if not _is_opaque(field)]
         if not self._plain:
             called = f" called {', '.join(columns)}" if columns else ""
             raise UserError(
@@ -177,7 +178,7 @@ class ParquetFile:
         columns = iter(_columns(batch))
         return [
             [Opaque(str(field.type))] * batch.num_rows
-            if _is_opaque(field.type)
+            if _is_opaque(field)
             else self._unpack(field, next(columns))
             for field in self._fields
         ]
@@ -248,7 +249,7 @@ def _each(column: pa.Array) -> pa.Array:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if _is_list(column.type):
+    if pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
         within = np.append(0, np.cumsum(_each(column.values).fill_null(0)))
         return pa.array(np.diff(within[column.offsets.to_numpy()]))
     if pa.types.is_dictionary(column.type):
@@ -260,9 +261,12 @@ def _each(column: pa.Array) -> pa.Array:
     return pa.repeat(pa.scalar(_VALUE, pa.int64()), len(column))
 
 
-def _is_opaque(kind: pa.DataType) -> bool:
+def _is_opaque(field: pa.Field) -> bool:
     from pyarrow import types
 
+    kind = field.type
+    if last_part(field.name) in LABELS and (types.is_list(kind) or types.is_large_list(kind)):
+        kind = kind.value_type
     if types.is_dictionary(kind):
         kind = kind.value_type
     number = types.is_primitive(kind) or types.is_decimal(kind) or types.is_null(kind)

@@ -42,6 +42,7 @@ from theodolite.engine.datasets.formats import (
     Table,
     lines_of,
     open_table,
+    split_by_labels,
     text_of,
     texts_in,
     whole_rows,
@@ -243,7 +244,8 @@ def _of_file(path: Path, name: str, wanted: ExamplesSpec, folder: Path) -> Examp
         return (_lines if wanted.single else _following_lines)(lines, wanted, folder)
     if wanted.objective == "next-sentence":
         raise no_running_text(name, "columns")
-    table = open_table(path, name, bounded=False)
+    opened = open_table(path, name, bounded=False)
+    table = split_by_labels(opened)
     # One row of Parquet: others may hold what cannot be read, in columns that are not needed.
     table, first = _peek(table, 1 if dialect.ending == ".parquet" else _FIRST)
     layout = _layout(name, table, first)
@@ -251,7 +253,8 @@ def _of_file(path: Path, name: str, wanted: ExamplesSpec, folder: Path) -> Examp
         others = [column for column in table.columns if column not in layout.columns]
         beside = f" beside {listed(others)}" if others else ""
         raise no_pairs(name, f"one column of sentences, {layout.columns[0]}{beside}")
-    if dialect.ending == ".parquet" and not table.repeated:  # the other columns need not be read
+    is_whole = table.columns == opened.columns and not table.repeated
+    if dialect.ending == ".parquet" and is_whole:  # the other columns need not be read
         needed = layout.columns
         table, first = _peek(open_table(path, name, bounded=False, choose=lambda _: needed), _FIRST)
         if layout.kind == "pairs":
@@ -390,7 +393,14 @@ def _layout(name: str, table: Table, first: Sequence[Sequence[Any]]) -> _Layout:
             "column is what.",
             code="ambiguous",
         )
-    filled = [column for column in columns if any(cells_of.get(column, ()))] or columns
+    texts = [c for c in columns if not all(map(is_number, cells_of.get(c, ("",))))]
+    if not texts:
+        raise UserError(
+            f"{name} has no column of texts: {listed(columns)} hold numbers.",
+            "Give the texts that they stand for.",
+            code="missing",
+        )
+    filled = [column for column in texts if any(cells_of.get(column, ()))] or texts
     kind: Literal["sentences", "pairs"] = "sentences" if len(filled) == 1 else "pairs"
     return _Layout(kind, tuple(filled), (_by_place(kind, filled), *notes))
 

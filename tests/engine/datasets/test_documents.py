@@ -530,3 +530,9 @@ def test_lists_of_texts_are_judged_documents(tmp_path: Path) -> None:
     feather.write_feather(pa.Table.from_pylist(rows), tmp_path / "y.feather")
     (own := tmp_path / "own").mkdir()
     assert convert(tmp_path / "y.feather", own).path.read_text() == found.path.read_text()
+    labelled = [
+        {"query": "a", "docs": ["b", "c", "d"], "labels": [1, 1, 0]},
+        {"query": "e", "docs": ["d"], "labels": [1]},
+    ]
+    pq.write_table(pa.Table.from_pylist(labelled), tmp_path / "z.parquet")
+    assert convert(tmp_path / "z.parquet", own).path.read_text() == found.path.read_text()

@@ -499,6 +499,14 @@ def test_lists_of_positives_and_hard_negatives(tmp_path: Path, ending: str) -> N
     numbered |= {"negative_1": ["f", "h"], "negative_2": ["g", None]}
     assert list(of(numbered)) == [*triplets[:2], ("c", "d", "h")]
     assert list(of(several | {"neg": [[""], []]})) == pairs
+    # As sentence-transformers mines them, for encoders and for rerankers.
+    rows = [["b", "d"], ["f", "h"], ["g", None]]
+    numbered = dict(zip(("answer", "negative_1", "negative_2"), rows, strict=True))
+    assert list(of({"question": ["a", "c"]} | numbered)) == [*triplets[:2], ("c", "d", "h")]
+    labelled = {"docs": [["b", "f", "g"], ["d", "h"]], "labels": [[1, 0, 0], [1, 0]]}
+    assert list(of({"query": ["a", "c"]} | labelled)) == [*triplets[:2], ("c", "d", "h")]
+    with refused("missing", "numbers"):
+        of({"query_id": [1, 2], "pos_id": [3, 4], "neg_id": [5, 6]})
     passages = [[{"docid": "1", "text": "b"}], [{"docid": "2", "text": "d"}]]
     if ending == "jsonl":
         assert list(of({"query": ["a", "c"], "positive_passages": passages})) == pairs[:2]
