@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import pytrec_eval
-from sentence_transformers import SentenceTransformer
 
 from tests.engine.encoders.models import WORDS, save_sentence_transformer
 from tests.fakes import folder as data_folder
@@ -70,6 +69,8 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
 
 def cosines(folder: Path, query_prompt: str, prompt: str) -> np.ndarray:
     """Of every query with every document, by the library that wrote the model."""
+    from sentence_transformers import SentenceTransformer
+
     theirs = SentenceTransformer(str(folder), device="cpu")
     left = theirs.encode(list(QUERIES.values()), prompt=query_prompt)
     right = theirs.encode(list(DOCUMENTS.values()), prompt=prompt)

@@ -6,8 +6,6 @@ from dataclasses import FrozenInstanceError
 from html import unescape
 
 import pytest
-from sentence_transformers import SentenceTransformer
-from sentence_transformers.sentence_transformer.modules import BoW
 
 import theodolite as th
 from tests.errors import refused
@@ -49,6 +47,9 @@ def test_what_is_named_is_kept_and_what_is_given_is_not(own: th.Workspace) -> No
 
 def test_an_encoder_as_an_object_is_no_name(own: th.Workspace) -> None:
     """Where the store's results are compared; a program that prints one sees which it is."""
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import BoW
+
     with refused("invalid", "<encoder 'random:16'>", "minilm", "evaluate and search"):
         th.compare(["minilm", th.load("random:16")])
     model = SentenceTransformer(modules=[BoW(["cat"])], device="cpu")

@@ -8,8 +8,6 @@ import numpy as np
 import tokenizers
 import torch
 import transformers
-from sentence_transformers import SentenceTransformer
-from sentence_transformers.sentence_transformer import modules
 
 WORDS = "a cat dog sat ran on the mat quickly and then slept , .".split()
 SENTENCES = [
@@ -84,6 +82,10 @@ def save(folder: Path, kind: str = "bert", head: str = "Model", **changes) -> Pa
 
 def save_sentence_transformer(folder: Path, pooling: str = "cls", **options) -> Path:
     """A sentence-transformers folder: transformer, pooling, a dense layer to 8 dimensions."""
+    # Half of all that import this module need no more than transformers.
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer import modules
+
     torch.manual_seed(1)
     inner = modules.Transformer(str(save(folder.parent / f"{folder.name}-inner")))
     parts = [inner, modules.Pooling(32, pooling_mode=pooling), modules.Dense(32, 8)]
