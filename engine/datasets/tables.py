@@ -14,7 +14,15 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from theodolite.engine.datasets import archives
-from theodolite.engine.datasets.columns import PACKED, ROLES, guess, is_number, last_part, roles_of
+from theodolite.engine.datasets.columns import (
+    PACKED,
+    ROLES,
+    guess,
+    is_number,
+    last_part,
+    negatives,
+    roles_of,
+)
 from theodolite.engine.datasets.dialect import TREC, encoding_note
 from theodolite.engine.datasets.files import listed
 from theodolite.engine.datasets.formats import Table, TableRow, as_text, open_table
@@ -145,6 +153,12 @@ def preview(source: Path | bytes, filename: str, header: bool | None = None) -> 
     count, problems = _problems(table, sample, kind, guesses)
     if left_out:
         problems.append(f"Columns without texts or numbers, not read: {listed(left_out, 4)}.")
+    further = [column for column in negatives(table.columns) if column != guesses.get("negative")]
+    if kind == "triplets" and further:
+        problems.append(
+            f"Further columns of negatives, not read: {listed(further, 4)}. A training reads them "
+            "from the file itself."
+        )
     first = [
         [short(cell, _MAX_SHOWN_CHARACTERS) for cell in cells]
         for _, cells in sample[:_MAX_SHOWN_ROWS]

@@ -402,6 +402,9 @@ def test_a_preview_tells_problems_without_failing() -> None:
         False,
     )
     assert preview(b"text\nOnly.\n", "x.csv").problems == ["There is only one row."]
+    mined = b"query,answer,negative_1,negative_2\nWho?,He.,She.,It.\nWhere?,Here.,There.,Up.\n"
+    (further,) = preview(mined, "x.csv").problems
+    assert "negative_2" in further and "negative_1" not in further
     assert len(preview(BAD_PAIRS.encode() * 20, "x.csv", header=True).rows) == 20
 
 
