@@ -79,10 +79,14 @@ def first_table(source: Path, filename: str) -> tuple[Path | bytes, str]:
     """Return the first table of an archive of `tables`, with its name; any other file itself."""
     if not is_archive(filename):
         return source, filename
-    names = [name for name, _ in entries(source, filename, wanted=lambda name: False)]
-    first = tables(names)[0][1]
+    first = tables(names_in(source, filename))[0][1]
     files = dict(entries(source, filename, wanted=first.__eq__))  # the others are not unpacked
     return files[first], first
+
+
+def names_in(source: Path | bytes, filename: str) -> list[str]:
+    """Return the names of an archive's files, of which none is unpacked."""
+    return [name for name, _ in entries(source, filename, wanted=lambda name: False)]
 
 
 def are_languages(names: Sequence[str]) -> bool:

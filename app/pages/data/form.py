@@ -16,7 +16,7 @@ from theodolite.app.pages.data import service
 from theodolite.app.web import parts
 from theodolite.app.web.controls import Answer, Control, Controls, Values, on, shape
 from theodolite.app.workspace import Workspace
-from theodolite.engine.datasets import archives, tables
+from theodolite.engine.datasets import tables
 from theodolite.engine.datasets.columns import ROLES as NEEDED, roles_of
 from theodolite.engine.datasets.types import HOLDS, TYPES as INFO_TYPES
 from theodolite.engine.errors import UserError
@@ -163,27 +163,20 @@ def build(workspace: Workspace, *, again: bool = False) -> Any:
         yield {body: gr.update(visible=False)}
         yield read(Values(**vars(values) | {"name": ""}))
 
+    def mapping_of(values: Values) -> tables.Mapping:
+        """The roles of columns as they are chosen."""
+        usual = values.type not in INFO_TYPES.get(values.kind, ())[1:]
+        roles = {role: getattr(values, role) for role in ROLES}
+        columns = {of: c for of, c in roles.items() if c and _belongs(of, values.kind)}
+        header = HEADERS[values.header]
+        return tables.Mapping(values.kind, columns, header, None if usual else values.type)
+
     def take(values: Values) -> Answer:
         if not values.file:
             raise UserError("No file to add.", "Choose one above.", code="missing")
         with service.bring([Path(file) for file in values.file], values.sheet or "") as folder:
             path = folder.path
-            packed = archives.is_archive(path.name) and tables.preview(path, path.name)
-            if packed and packed.type:
-                mapping = packed.mapping
-            else:
-                usual = values.type not in INFO_TYPES.get(values.kind, ())[1:]
-                roles = {role: getattr(values, role) for role in ROLES}
-                mapping = tables.Mapping(
-                    values.kind,
-                    {
-                        of: column
-                        for of, column in roles.items()
-                        if column and _belongs(of, values.kind)
-                    },
-                    HEADERS[values.header],
-                    None if usual else values.type,
-                )
+            mapping = service.packed_mapping(path) or mapping_of(values)
             name = values.name.strip()
             row = service.keep(workspace, path, path.name, name, mapping, notes=folder.notes)
         closed = {} if again else {file: None, body: gr.update(visible=False)}

@@ -390,6 +390,17 @@ def hub_name(repository: str, revision: str, file: str, columns: str) -> str:
     return name
 
 
+def packed_mapping(file: Path) -> Mapping | None:
+    """The mapping of an archive whose files tell by their names what they hold; None for tables.
+
+    Tables, which may be large, are not read for it.
+    """
+    is_archive = archives.is_archive(file.name)
+    if not is_archive or archives.tables(archives.names_in(file, file.name)):
+        return None
+    return tables.preview(file, file.name).mapping
+
+
 def mapping_of(
     file: Path,
     kind: str | None,

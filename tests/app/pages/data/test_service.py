@@ -94,6 +94,21 @@ def test_a_folder_of_splits_is_mapped_as_a_table(tmp_path: Path) -> None:
     assert named.columns == {"text": "label", "label": "text"}
 
 
+def test_what_files_are_in_an_archive_is_told_without_reading_its_tables(tmp_path, monkeypatch):
+    """A form that has their columns already does not wait for a second look at them."""
+    table, judged = "text,label\na b,x\nc d,y\n", {"qrels.tsv": "q\td\t1\n"}
+    texts = {"corpus.jsonl": '{"_id": "d", "text": "a"}', "queries.jsonl": '{"_id": "q"}'}
+    made = [files(tmp_path / "retrieval", texts | judged), files(tmp_path / "x", {"a.csv": table})]
+    made += [files(tmp_path / "splits", dict.fromkeys(("train.csv", "test.csv"), table))]
+    archives = []
+    for folder in made:
+        with bring([folder]) as brought:
+            archives.append(brought.path.rename(tmp_path / brought.path.name))
+    assert service.packed_mapping(archives[0]).kind == "retrieval"
+    monkeypatch.setattr(tables, "preview", None)
+    assert [service.packed_mapping(file) for file in archives[1:]] == [None, None]
+
+
 def test_what_save_to_disk_wrote_is_one_data_set(tmp_path: Path) -> None:
     """A folder for each split, with tables of Arrow beside what describes them."""
     table = pa.table({"text": ["a b", "c d"], "label": ["x", "y"]})
