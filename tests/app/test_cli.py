@@ -25,7 +25,6 @@ from theodolite.app import serve, terminal as output
 from theodolite.app.cli import app, summary
 from theodolite.app.jobs.unit import conclude
 from theodolite.app.pages.evaluate.job import EvaluateJob
-from theodolite.app.web.guard.accounts import Accounts
 from theodolite.app.workspace import Workspace
 from theodolite.store import Store
 
@@ -429,7 +428,6 @@ def test_logins_come_from_a_file_or_from_the_environment(
     file = tmp_path / "logins"
     file.write_text("\n".join(theodolite("password", "ada", given="lovelace:1815\n")))
     found = serve._login(None, file)
-    assert isinstance(found, Accounts)
     assert found.match("ada", "lovelace:1815")
     monkeypatch.setenv("THEODOLITE_AUTH", "ada:lovelace")
     assert serve._login("ada:lovelace", None) == ("ada", "lovelace")

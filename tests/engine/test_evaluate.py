@@ -465,7 +465,7 @@ def test_a_million_passages(tmp_path: Path) -> None:
     )
     peak = max(_while(running), default=0)
     assert running.returncode == 0
-    out = running.stdout.read() if running.stdout else ""
+    out = running.stdout.read()
     (main,) = [row for row in map(json.loads, out.splitlines()) if row.get("main")]
     assert main["score"] > 50
     assert peak < 1300 * MIB, f"{peak / MIB:.0f} MiB; 1,000 are of the vectors"

@@ -94,8 +94,7 @@ class Request(Handler[FakeOpenAI]):
 
 def question(messages: list[dict[str, str]]) -> dict[str, str]:
     """What a judge is asked."""
-    answer: dict[str, str] = json.loads(messages[-1]["content"])
-    return answer
+    return json.loads(messages[-1]["content"])
 
 
 def grade(number: int) -> str:

@@ -214,8 +214,7 @@ def elsewhere(tmp_path) -> Store:
 
 def sent(store: Store, number: int) -> dict:
     """Packed, written as strict JSON and read again."""
-    packed = json.loads(json.dumps(store.results.pack(number), allow_nan=False))
-    return packed
+    return json.loads(json.dumps(store.results.pack(number), allow_nan=False))
 
 
 def test_a_result_arrives_to_the_digit(store: Store, elsewhere: Store) -> None:

@@ -122,8 +122,7 @@ def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]]:
     with subprocess.Popen(
         command, cwd=root, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     ) as server:
-        found = re.search(r"port (\d+)", server.stdout.readline() if server.stdout else "")
-        assert found
+        found = re.search(r"port (\d+)", server.stdout.readline())
         yield root, f"http://127.0.0.1:{found[1]}"
         server.terminate()
 

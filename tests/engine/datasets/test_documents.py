@@ -55,9 +55,7 @@ def packed(target: Path, files: dict[str, bytes | str]) -> tuple[Retrieval, list
     raw = ((name, of.encode() if isinstance(of, str) else of) for name, of in files.items())
     notes = documents.pack(raw, target / "docs.zip")
     mapping = preview(target / "docs.zip", "docs.zip").mapping
-    data = read(target / "docs.zip", "docs.zip", mapping, "docs")
-    assert isinstance(data, Retrieval)
-    return data, notes
+    return read(target / "docs.zip", "docs.zip", mapping, "docs"), notes
 
 
 def words(page: str) -> list[str]:

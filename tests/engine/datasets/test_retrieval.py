@@ -102,8 +102,7 @@ def test_a_corpus_in_numbered_parts_is_read_in_order(
     """Unless a part is missing, or is no part of the same file."""
     whole = folder(tmp_path / "whole").load("drinks")
     rows = CORPUS.splitlines(keepends=True)
-    parts = {first: "".join(rows[:3]), second: rows[3]}
-    catalog = folder(tmp_path, more=parts)
+    catalog = folder(tmp_path, more={first: "".join(rows[:3]), second: rows[3]})
     place = tmp_path / "mteb/retrieval/drinks"
     with refused("conflict", "corpus.jsonl.gz"):
         catalog.load("drinks")

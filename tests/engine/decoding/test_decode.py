@@ -447,8 +447,7 @@ def test_a_word_ends_where_it_is_whole(vocabulary: Vocabulary, known: KnownWords
     beginnings = ("did", "o'neils", "dog's", "0", "", "didn", "o'n", "dog's'", "zzq")
     assert [END in allowed(known, one) for one in beginnings] == [True] * 5 + [False] * 4
     assert token("'s") in allowed(known, "dog") - allowed(known, "didn")
-    after = [known.after("dog", token(piece)) for piece in ("'s", "1", ",")]
-    assert after == ["dog's", "0", ""]
+    assert [known.after("dog", token(piece)) for piece in ("'s", "1", ",")] == ["dog's", "0", ""]
 
 
 @torch.no_grad()

@@ -133,7 +133,6 @@ def test_known_items_tell_which_documents_are_marked(rng: np.random.Generator) -
     none = surrogate.predict(lists, learnt[0], 0 * learnt[1], lists, keys)
     assert none.tolist() == [0.0] * len(keys)
     cells = surrogate.bin_by_prediction(units, np.where(right, 0.95, 0.05))
-    assert cells.expected is not None
     assert cells.expected[cells.cells[right == 1][0]] == pytest.approx(0.95)
     # However sure the rates are, no unit is left out: each keeps 0.4 of its weight's share.
     units = Units(WEIGHTS[:, :1], CELLS)

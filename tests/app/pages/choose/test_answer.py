@@ -21,7 +21,7 @@ from tests.fakes.command_line import objects, theodolite
 from tests.fakes.openai import DIM, FakeOpenAI, hang_up, saying
 from tests.fakes.stores import put_cost
 from tests.fakes.uploads import beir
-from theodolite.app.blocks import Links, Table
+from theodolite.app.blocks import Links
 from theodolite.app.pages.choose import data, improve
 from theodolite.app.pages.choose.answer import (
     CHOOSE,
@@ -587,7 +587,6 @@ def test_headlines(changes: dict, line: str) -> None:
 def test_the_table(changes: dict, rows: list[tuple]) -> None:
     """The smallest form is a row of its own where it is not one of the encoders as they are."""
     (_, table) = Decision(ASKED, SHEET | changes)._numbers()
-    assert isinstance(table, Table)
     at = [table.columns.index(name) for name in ("Encoder", "Dimensions", "Remark")]
     assert [tuple(row[i] for i in at) for row in table.rows] == rows
 

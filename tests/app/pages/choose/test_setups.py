@@ -23,7 +23,6 @@ from theodolite.app.pages.judge.answer import judgement
 from theodolite.app.workspace import Workspace
 from theodolite.engine import evaluate, rankers
 from theodolite.engine.datasets.chunks import cut, split_name
-from theodolite.engine.datasets.types import Retrieval
 from theodolite.engine.encoders.facts import cut_off
 from theodolite.engine.encoders.packaged import MINILM, MINILM_FILES, verified_folder
 from theodolite.engine.stats.bootstrap import Sample
@@ -189,7 +188,6 @@ def chosen(workspace: Workspace, given: Path | str, **options) -> Decision:
 def judge_of(workspace: Workspace, collection: str):
     """A person who wants the document that a query was made from."""
     data = workspace.catalog.load(collection)
-    assert isinstance(data, Retrieval)
     right = {
         data.queries[key]: {data.documents[name] for name in found}
         for key, found in data.judgements["test"].items()

@@ -29,7 +29,6 @@ def workspace(tmp_path) -> Workspace:
 def made(workspace: Workspace, *given, **more) -> list[Estimate]:
     """The estimates, after steps that go on."""
     *steps, last = estimate(workspace, EvaluateJob.of(workspace, *given, **more))
-    assert isinstance(last, Estimates)
     shares = [one.done for one in steps if isinstance(one, Working)]
     assert shares == sorted(shares) and len(shares) == len(steps) > 0
     return last.estimates

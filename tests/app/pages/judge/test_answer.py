@@ -47,8 +47,7 @@ AWAY = "api:https://api.invalid/v1#m"
 
 def by_label(workspace: Workspace):
     """A judge who finds relevant what has the query's label."""
-    judge = make.by_label(workspace, STARTER)
-    return judge
+    return make.by_label(workspace, STARTER)
 
 
 @pytest.fixture

@@ -66,7 +66,6 @@ def test_only_settings_that_are_read_are_shown(workspace: Workspace) -> None:
         form.controls.render("train")
         form.place_settings()
     said = form.reshape(Values(preset="own", **values(form, objective="static")))
-    assert said is not None
     settings = {"Dimensions", "Dev set", "First examples only", "Name"}
     shown = {box.label for box, update in said.items() if update.get("visible")}
     assert shown == settings | {"Optimiser and batches"}

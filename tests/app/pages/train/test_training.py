@@ -97,7 +97,7 @@ def test_what_follows_the_last_update_is_said(workspace: Workspace, spec: TrainS
     assert run["message"].startswith("update 30 of 30, ")
     assert run["message"].endswith(", scoring on starter-pairs")
     assert run["message"] in facts(row, run) and "left" not in facts(row, run) + how_far(run)
-    events.close()  # type: ignore[attr-defined]
+    events.close()
 
 
 def test_an_interrupted_training_goes_on_in_its_row(workspace: Workspace, spec: TrainSpec) -> None:
@@ -218,8 +218,7 @@ def test_a_stopped_sweep_leaves_the_rest_out(workspace: Workspace, spec: TrainSp
     jobs.act(workspace, "stop", run["id"])
     heard = [event for _, event in events]
     assert [event.why for event in heard if isinstance(event, Finished)] == ["stopped"]
-    left_out = [event.message for event in heard if isinstance(event, UserError)]
-    assert left_out == [LEFT_OUT] * 2
+    assert [event.message for event in heard if isinstance(event, UserError)] == [LEFT_OUT] * 2
     ended = workspace.store.runs.get(run["id"])
     assert (ended["state"], ended["done"], ended["failed"]) == ("done", 1, 0)
     assert [row.state for row in runs.table(workspace)] == ["done", "left out", "left out"]
