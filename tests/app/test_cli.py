@@ -17,9 +17,8 @@ from rich.console import Console
 from typer.main import get_command
 
 from tests.errors import refused
-from tests.fakes.command_line import objects, theodolite
+from tests.fakes.command_line import heed_interrupts, objects, theodolite
 from tests.fakes.small_training import small, write_sentences
-from tests.fakes.terminals import heed_interrupts
 from tests.waiting import wait_until
 from theodolite.app import serve, terminal as output
 from theodolite.app.cli import app, summary

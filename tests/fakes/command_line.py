@@ -1,6 +1,7 @@
-"""The command line, called in this process."""
+"""The command line, called in this process; and how one calls it in another."""
 
 import json
+import signal
 
 from typer.testing import CliRunner
 
@@ -26,3 +27,8 @@ def said(*arguments: str) -> str:
 def objects(lines: list[str]) -> list[dict]:
     """One JSON object a line, nothing else."""
     return [json.loads(line) for line in lines]
+
+
+def heed_interrupts() -> None:
+    """As `preexec_fn`: Ctrl+C is heard, though a shell has its background jobs ignore it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)

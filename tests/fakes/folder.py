@@ -1,8 +1,13 @@
-"""Data folders: of files that a test names, or a small one in SentEval's layout."""
+"""Data folders, of files that a test names or in SentEval's layout, and what files may hold."""
 
+import io
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 _THINGS = ("harbour", "kettle", "orchard", "lantern", "violin", "glacier", "saddle", "teapot")
 _WAYS = ("quietly", "at once", "without a word", "in the rain", "after supper", "for a while")
@@ -45,3 +50,25 @@ def files(root: Path, contents: Mapping[str, str | bytes]) -> Path:
 def packed(folder: Path, target: Path) -> Path:
     """A folder as an archive."""
     return Path(shutil.make_archive(str(target.with_suffix("")), "zip", folder))
+
+
+def parquet(table: pa.Table, **options: object) -> bytes:
+    """As Parquet, written with some options."""
+    pq.write_table(table, made := io.BytesIO(), **options)
+    return made.getvalue()
+
+
+def npy(array: np.ndarray) -> bytes:
+    """As NumPy writes it."""
+    np.save(made := io.BytesIO(), array)
+    return made.getvalue()
+
+
+class Calls:
+    """Pickles as a call of any function, as a hostile pickle does."""
+
+    def __init__(self, function, *arguments) -> None:
+        self.call = (function, arguments)
+
+    def __reduce__(self):
+        return self.call

@@ -12,7 +12,7 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import expect
 
-from tests.fakes.terminals import heed_interrupts
+from tests.fakes.command_line import heed_interrupts
 from tests.ui.steps import address_of, says
 from tests.waiting import wait_until
 from theodolite.store import Store

@@ -10,8 +10,7 @@ import pyarrow as pa
 import pytest
 
 from tests.errors import refused
-from tests.fakes.folder import files
-from tests.fakes.tables import parquet
+from tests.fakes.folder import files, parquet
 from theodolite.engine.corpus.cut import Cut, cut, texts_of
 from theodolite.engine.corpus.encode import encode_shard, finish
 from theodolite.engine.corpus.reading import EncodedCorpus

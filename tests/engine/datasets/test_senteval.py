@@ -14,8 +14,6 @@ import pytest
 
 from tests.errors import refused
 from tests.fakes import folder
-from tests.fakes.pickles import Calls
-from tests.fakes.tables import npy, parquet
 from theodolite.engine import tasks
 from theodolite.engine.datasets import Catalog, coco
 from theodolite.engine.datasets.senteval import STS_SUBSETS
@@ -145,7 +143,7 @@ COCO = {
     for stem, n in SIZES.items()
     for ending, content in (
         ("json", json.dumps(captions(n)).encode()),
-        ("npy", npy(features(n))),
+        ("npy", folder.npy(features(n))),
     )
 }
 
@@ -198,18 +196,23 @@ def without(files: dict[str, bytes], name: str) -> dict[str, bytes]:
         ("COCO", without(COCO, TEXTS), "no-file", "COCO/test.json"),
         (
             "COCO",
-            COCO | {IMAGES: npy(features(9))},
+            COCO | {IMAGES: folder.npy(features(9))},
             "mismatch",
             "test.json has 20 captions of 4 images",
         ),
         (
             "COCO",
-            COCO | {IMAGES: npy(np.full((4, 6), np.nan, np.float32))},
+            COCO | {IMAGES: folder.npy(np.full((4, 6), np.nan, np.float32))},
             "damaged",
             "COCO/test.npy",
         ),
-        ("COCO", COCO | {IMAGES: npy(np.zeros((4, 6)))}, "wrong-kind", "float64"),
-        ("COCO", COCO | {IMAGES: npy(np.zeros((0, 6), np.float32))}, "wrong-kind", "COCO/test.npy"),
+        ("COCO", COCO | {IMAGES: folder.npy(np.zeros((4, 6)))}, "wrong-kind", "float64"),
+        (
+            "COCO",
+            COCO | {IMAGES: folder.npy(np.zeros((0, 6), np.float32))},
+            "wrong-kind",
+            "COCO/test.npy",
+        ),
         ("COCO", COCO | {IMAGES: b"\x93NUMPY"}, "damaged", "COCO/test.npy"),
         ("COCO", COCO | {TEXTS: b"{"}, "damaged", "COCO/test.json"),
         ("COCO", COCO | {TEXTS: b"7"}, "damaged", "COCO/test.json"),
@@ -219,7 +222,9 @@ def without(files: dict[str, bytes], name: str) -> dict[str, bytes]:
             "COCO",
             COCO
             | {
-                "downstream/COCO/test.parquet": parquet(pa.table({"features": [[1.0], [1.0, 2.0]]}))
+                "downstream/COCO/test.parquet": folder.parquet(
+                    pa.table({"features": [[1.0], [1.0, 2.0]]})
+                )
             },
             "damaged",
             "COCO/test.parquet",
@@ -238,7 +243,7 @@ def test_what_is_missing_or_wrong_is_named(
 def test_a_pickle_is_not_read(tmp_path: Path) -> None:
     """It is named with what to do; what it would run leaves no trace."""
     trace = tmp_path / "trace"
-    attack = pickle.dumps(Calls(os.system, f"touch {trace}"))
+    attack = pickle.dumps(folder.Calls(os.system, f"touch {trace}"))
     folder.files(tmp_path / "downstream" / "COCO", {f"{stem}.pkl": attack for stem in SIZES})
     with refused("wrong-kind", "COCO/train.pkl", "train.npy"):
         Catalog(tmp_path).load("COCO")

@@ -12,8 +12,7 @@ import pyarrow as pa
 import pytest
 
 from tests.errors import refused
-from tests.fakes.folder import files
-from tests.fakes.tables import parquet
+from tests.fakes.folder import files, parquet
 from theodolite.engine.corpus.cut import texts_of
 from theodolite.engine.datasets import Catalog, formats, limits
 from theodolite.engine.datasets.tables import Mapping, preview, read

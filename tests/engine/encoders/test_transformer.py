@@ -25,8 +25,7 @@ from tests.engine.encoders.models import (
 )
 from tests.errors import refused
 from tests.fakes.allocation import Allocation
-from tests.fakes.folder import files
-from tests.fakes.pickles import Calls
+from tests.fakes.folder import Calls, files
 from theodolite.engine.decoding.facts import shipped_decoders
 from theodolite.engine.encoders import describe, int8, load, loading, onednn, zerogpu
 from theodolite.engine.encoders.batching import TokenBudget, batches

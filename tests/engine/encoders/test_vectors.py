@@ -8,8 +8,7 @@ import pyarrow as pa
 import pytest
 
 from tests.errors import refused
-from tests.fakes.folder import files as write_files
-from tests.fakes.tables import parquet
+from tests.fakes.folder import files as write_files, parquet
 from theodolite.engine.datasets import limits
 from theodolite.engine.encoders import load
 from theodolite.engine.encoders.vectors import files_of, missing, save

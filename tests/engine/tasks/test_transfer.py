@@ -9,7 +9,6 @@ import pytest
 from tests.errors import refused
 from tests.fakes import folder
 from tests.fakes.encoders import HashEncoder
-from tests.fakes.tables import npy
 from theodolite.engine import evaluate, senteval
 from theodolite.engine.classifiers import validation
 from theodolite.engine.classifiers.features import Features
@@ -234,7 +233,7 @@ def root(tmp_path_factory: pytest.TempPathFactory):
         for stem, p in parts
         for ending, content in (
             ("json", json.dumps(np.reshape(p.captions, (-1, 5)).tolist()).encode()),
-            ("npy", npy(p.images)),
+            ("npy", folder.npy(p.images)),
         )
     }
     return folder.files(tmp_path_factory.mktemp("data"), files)

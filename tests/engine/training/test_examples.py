@@ -15,8 +15,7 @@ from pyarrow import feather
 
 from tests.engine.datasets.test_catalog import Uploads
 from tests.errors import refused
-from tests.fakes.folder import files as write_files
-from tests.fakes.tables import parquet
+from tests.fakes.folder import files as write_files, parquet
 from theodolite.engine.datasets.catalog import Catalog, Upload
 from theodolite.engine.datasets.conversion import convert
 from theodolite.engine.datasets.parquet import ParquetFile
