@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 from theodolite.app.pages.board import cost
+from theodolite.app.pages.encoders import service as encoders
+from theodolite.app.pages.evaluate.results import evaluate_one
 from theodolite.app.workspace import Workspace
 from theodolite.engine.encoders import parse
 from theodolite.engine.results import Result, Score
@@ -101,6 +103,14 @@ def invent_all(
     """One of each encoder on each task, otherwise alike."""
     for (name, accuracy), task in product(accuracies.items(), tasks):
         invent(workspace, name, task, accuracy, **how)
+
+
+def evaluate_all(workspace: Workspace, names: Sequence[str], *tasks: str) -> None:
+    """List encoders, and evaluate each on each task."""
+    for name in names:
+        encoders.add(workspace, name)
+        for task in tasks:
+            assert evaluate_one(workspace, name, task)["error"] is None
 
 
 def put(

@@ -25,10 +25,8 @@ from playwright.sync_api import (
     sync_playwright,
 )
 
-from tests.fakes.stores import starter_store
+from tests.fakes.stores import evaluate_all, starter_store
 from tests.ui.steps import FLAGS, NARROW, PATIENCE, WIDE, served
-from theodolite.app.pages.encoders import service as encoders
-from theodolite.app.pages.evaluate.results import evaluate_one
 
 expect.set_options(timeout=PATIENCE)
 
@@ -38,11 +36,6 @@ STICKING_OUT = """() => [...document.querySelectorAll("body *")]
   .map(([node, right]) => `${node.tagName} #${node.id} .${node.classList} ${right}`).join("\\n")"""
 # Gradio says so when a page is left while its stream of events is open.
 LEAVING = ("signal is aborted", "Connection errored out", "BodyStreamBuffer was aborted")
-MEASURED = (
-    ("random:256", "StarterSTS"),
-    ("random:256", "StarterSearch"),
-    ("random:64", "StarterSTS"),
-)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -87,9 +80,8 @@ def browser(playwright: Playwright, chromium: str) -> Iterator[Browser]:
 def workspace(tmp_path_factory: pytest.TempPathFactory):
     """A store with two baselines evaluated on the starter set."""
     made = starter_store(tmp_path_factory.mktemp("ui"))
-    for name, task in MEASURED:
-        encoders.add(made, name)
-        assert evaluate_one(made, name, task)["error"] is None
+    evaluate_all(made, ["random:256"], "StarterSTS", "StarterSearch")
+    evaluate_all(made, ["random:64"], "StarterSTS")
     return made
 
 

@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Page, expect
 import theodolite as th
 from tests.fakes import folder as data_folder, reported
 from tests.fakes.started import started
-from tests.fakes.stores import invent, starter_store
+from tests.fakes.stores import evaluate_all, invent, starter_store
 from tests.ui.steps import (
     NARROW,
     PATIENCE,
@@ -28,7 +28,6 @@ from tests.ui.steps import (
     table,
 )
 from theodolite.app.pages.encoders import service as encoders
-from theodolite.app.pages.evaluate.results import evaluate_one
 from theodolite.app.pages.judge import session as judging
 from theodolite.app.pages.judge.answer import board_of
 from theodolite.app.pages.map import service as maps
@@ -61,8 +60,7 @@ def desk(desk: Workspace) -> Workspace:
         for task in ("MR", "CR", "SUBJ"):
             invent(desk, name, task, accuracy)
             invent(desk, name, task, other, protocol="senteval-fast")
-    for name in NAMES[:2]:
-        assert evaluate_one(desk, name, "StarterSTS")["error"] is None
+    evaluate_all(desk, NAMES[:2], "StarterSTS")
     return desk
 
 
@@ -221,9 +219,7 @@ def test_hostile_texts_and_names_are_shown_as_text(visitor, freeze, tmp_path):
         words = tmp_path / f"{PROBE.replace('/', '')}{number}.txt"
         words.write_text("".join(f"w{i} {i % 3} {(i + number) % 5}\n" for i in range(40)))
         every.append(encoders.add(made, f"words:{quote(str(words))}")["name"])
-    for name in every:
-        made.store.encoders.add(name, {})
-        assert evaluate_one(made, name, "MR")["error"] is None
+    evaluate_all(made, every, "MR")
     visit = visitor(freeze("hostile", made, every))
     for path in ("", "board"):
         page = visit.open(path)
@@ -443,10 +439,7 @@ def test_a_space_starts_with_what_it_asks_for(tmp_path, visitor) -> None:
     The index that has torch for the CPU is left out: where the tests run it lies on the disk.
     """
     kept, target, demo = starter_store(tmp_path), targets.TARGETS["zerogpu"], tmp_path / "demo"
-    for name in STARTER_ENCODERS[1:]:
-        encoders.add(kept, name)
-        for task in ("StarterSTS", "StarterSearch"):
-            assert evaluate_one(kept, name, task)["error"] is None
+    evaluate_all(kept, STARTER_ENCODERS[1:], "StarterSTS", "StarterSearch")
     chosen = choice.choose(kept, STARTER_ENCODERS[1:])
     made = live.make(kept, chosen, target, texts=True)
     about = manifest.readme(kept, chosen, made, target, "Two encoders")

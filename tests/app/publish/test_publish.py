@@ -15,11 +15,10 @@ from tests.errors import refused
 from tests.fakes import reported
 from tests.fakes.command_line import objects, theodolite
 from tests.fakes.folder import files
-from tests.fakes.stores import invent, invent_all
+from tests.fakes.stores import evaluate_all, invent, invent_all
 from theodolite.app.jobs.submit import perform
 from theodolite.app.pages.data import service as data
 from theodolite.app.pages.encoders import service as encoders
-from theodolite.app.pages.evaluate.results import evaluate_one
 from theodolite.app.pages.judge import session as judging
 from theodolite.app.pages.map.job import MapSpec
 from theodolite.app.pages.search import service as search
@@ -203,9 +202,7 @@ def test_nothing_to_publish_is_said(home: Path) -> None:
 def test_texts_are_listed_with_their_licence_or_left_out(home: Path) -> None:
     """Board shows examples: of which data set is known before they are written."""
     made = Workspace(home / "store")
-    for name in ("random:64", "random:16"):
-        made.store.encoders.add(name, {})
-        evaluate_one(made, name, "StarterSTS")
+    evaluate_all(made, ["random:64", "random:16"], "StarterSTS")
     sentences = made.catalog.load("starter-pairs").sentences
     target = str(home / "site")
     arguments = ["publish", target, "-e", "random:64", "-e", "random:16", "--yes", "--json"]

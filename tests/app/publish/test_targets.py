@@ -23,9 +23,7 @@ from tests.fakes import folder as data_folder
 from tests.fakes.command_line import objects, theodolite
 from tests.fakes.spaces import READER, TOKEN, USER, FakeSpaces
 from tests.fakes.started import started, steps_of
-from tests.fakes.stores import invent_all, starter_store
-from theodolite.app.pages.encoders import service as encoders
-from theodolite.app.pages.evaluate.results import evaluate_one
+from tests.fakes.stores import evaluate_all, invent_all, starter_store
 from theodolite.app.publish import choice, folder, live, manifest, targets
 from theodolite.app.publish.site import Site
 from theodolite.app.published import Choice
@@ -41,9 +39,7 @@ NAMES = ("random:64", "random:16")
 def kept(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     """A store with two encoders measured on the starter set, and a third that is not chosen."""
     made = starter_store(tmp_path_factory.mktemp("kept"))
-    for name in (*NAMES, "random:32"):
-        encoders.add(made, name)
-        assert evaluate_one(made, name, "StarterSTS")["error"] is None
+    evaluate_all(made, [*NAMES, "random:32"], "StarterSTS")
     return made
 
 

@@ -14,7 +14,7 @@ import pytest
 from tests.errors import refused
 from tests.fakes import folder as data_folder
 from tests.fakes.command_line import objects, theodolite
-from tests.fakes.stores import COST_ROW, invent, invent_all, put, put_cost
+from tests.fakes.stores import COST_ROW, evaluate_all, invent, invent_all, put, put_cost
 from tests.fakes.workers import do_units
 from theodolite.app import exchange, formats, suites
 from theodolite.app.blocks import Chart, Finding, Grid
@@ -210,8 +210,7 @@ def test_how_right_a_graded_pair_is() -> None:
 )
 def test_examples_have_their_texts(workspace: Workspace, task: str, data: str) -> None:
     """In the order of the values: what the classifier got right is where its label says so."""
-    for name in (A, B):
-        assert evaluate_one(workspace, name, task)["error"] is None
+    evaluate_all(workspace, (A, B), task)
     found = disagreement(workspace, standings.board(workspace), task, A, B).examples
     texts = set(workspace.catalog.load(data).sentences)
     assert 0 < len(found) <= examples.MAX_EXAMPLES

@@ -9,7 +9,7 @@ from scipy import stats
 
 from tests.errors import refused
 from tests.fakes.command_line import objects, theodolite
-from tests.fakes.stores import invent, invent_all, put
+from tests.fakes.stores import evaluate_all, invent, invent_all, put
 from theodolite.app import significance as tests_of
 from theodolite.app.blocks import Table
 from theodolite.app.pages.compare import null_check
@@ -21,7 +21,6 @@ from theodolite.app.pages.compare.answer import (
     compared,
 )
 from theodolite.app.pages.compare.caveats import references
-from theodolite.app.pages.evaluate.results import evaluate_one
 from theodolite.app.workspace import Workspace
 from theodolite.engine.encoders import load
 from theodolite.engine.encoders.noisy import Noisy
@@ -80,8 +79,7 @@ def test_right_and_wrong_answers_take_mcnemar_and_correlations_the_bootstrap(
     workspace: Workspace,
 ) -> None:
     """The mid-p of scipy's binomial test on the answers in the store."""
-    for name in (A, B):
-        evaluate_one(workspace, name, "StarterSTS")
+    evaluate_all(workspace, (A, B), "StarterSTS")
     report = compare(workspace, [A, B])
     for task in TASKS:
         ids = [report.cells[name, task]["id"] for name in (B, A)]
@@ -401,8 +399,7 @@ def test_what_cannot_be_checked_says_why(workspace: Workspace) -> None:
 def test_the_command_shows_the_rates(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the baseline, on the tasks that are compared."""
     monkeypatch.setattr(null_check, "PAIRS", 2)
-    for name in ("random:32", "random:64"):
-        evaluate_one(workspace, name, "StarterSearch")
+    evaluate_all(workspace, ("random:32", "random:64"), "StarterSearch")
     store = str(workspace.store.folder)
     command = ("compare", "random:32", "random:64", "--null-check", "--json", "--store", store)
     (row,) = objects(theodolite(*command))

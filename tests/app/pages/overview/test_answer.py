@@ -1,19 +1,16 @@
 """The overview's sentence, its means, and results whose per-example values are gone or damaged."""
 
-import itertools
 import shutil
 from pathlib import Path
 
 import pytest
 
 from tests.fakes.command_line import theodolite
-from tests.fakes.stores import invent, put, starter_store
+from tests.fakes.stores import evaluate_all, invent, put, starter_store
 from tests.fakes.workers import work_off
 from theodolite.app.blocks import Finding
 from theodolite.app.components.heatmap import Cell, HeatmapColumn, HeatmapRow
 from theodolite.app.pages.compare.answer import CompareSpec, compare
-from theodolite.app.pages.encoders import service as encoders
-from theodolite.app.pages.evaluate import results
 from theodolite.app.pages.evaluate.job import queue_evaluation, repair
 from theodolite.app.pages.geometry.sections import read as distributions
 from theodolite.app.pages.overview import answer
@@ -95,9 +92,7 @@ def harm(request: pytest.FixtureRequest):
 def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store of three encoders on two tasks."""
     made = starter_store(tmp_path_factory.mktemp("kept"))
-    encoders.ensure_listed(made, (A, B, C))
-    for encoder, task in itertools.product((A, B, C), (TASK, OTHER)):
-        results.evaluate_one(made, encoder, task)
+    evaluate_all(made, (A, B, C), TASK, OTHER)
     made.close()
     return made.store.folder
 
