@@ -8,7 +8,6 @@ from playwright.sync_api import expect
 from tests.app.pages.choose.test_answer import topics, written
 from tests.fakes.stores import put_cost
 from tests.ui.steps import address_of, done, saved, says
-from theodolite.app.pages.encoders import service as encoders
 from theodolite.engine.datasets import Catalog
 
 TWO = "choose?encoder=wordllama&encoder=random:16"
@@ -19,7 +18,7 @@ def desk(desk):
     """The encoders that ship, with costs that are known."""
     for name, ms in {"minilm": 9.0, "wordllama": 0.2, "random:256": 0.1, "random:16": 0.1}.items():
         put_cost(desk, name, latency_ms=[ms])
-        encoders.add(desk, name)
+        desk.store.encoders.add(name)
     return desk
 
 

@@ -17,7 +17,6 @@ from tests.ui.steps import (
     write,
 )
 from theodolite.app import decoders
-from theodolite.app.pages.encoders import service as encoders
 
 ENCODER, WITHOUT = "random:64", "random:100"
 FIRST, SECOND = known_sentences()[0], known_sentences()[3]
@@ -27,7 +26,7 @@ BOTH = f"decode?encoder={ENCODER}&encoder={WITHOUT}"
 @pytest.fixture(scope="module", autouse=True)
 def decoder(workspace, decoder_folder):
     """One encoder has a decoder, the other has none."""
-    encoders.add(workspace, WITHOUT)
+    workspace.store.encoders.add(WITHOUT)
     decoders.register(workspace, decoder_folder)
 
 

@@ -7,7 +7,6 @@ from playwright.sync_api import expect
 from tests.fakes import folder
 from tests.ui.steps import Held, address_of, run_in_address, says, write
 from theodolite.app.jobs.kinds import job_of
-from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.pages.evaluate.job import EvaluateJob, evaluate, queue_evaluation
 from theodolite.app.pages.evaluate.results import evaluate_one
 from theodolite.app.workspace import Workspace
@@ -39,7 +38,7 @@ def test_the_plan_the_protocols_and_a_spec_that_is_checked(visit):
 
 def test_a_run_is_started_followed_and_found_again(visit, visitor, site, workspace):
     """The address holds the run: another tab shows the same progress, then the result."""
-    encoders.add(workspace, "random:48")
+    workspace.store.encoders.add("random:48")
     page = visit.open("evaluate?encoder=random:48&task=StarterSearch")
     page.wait_for_selector("#plan pre")
     page.locator("#evaluate").click()
@@ -62,7 +61,7 @@ def desk(tmp_path_factory):
     made = Workspace(
         tmp_path_factory.mktemp("trained") / "store", folder.write(tmp_path_factory.mktemp("data"))
     )
-    encoders.add(made, "random:32")
+    made.store.encoders.add("random:32")
     rows = evaluate(made, EvaluateJob(("random:32",), ("SST5",), seeds=3))
     assert [row["error"] for row in rows] == [None] * 3
     return made

@@ -16,7 +16,6 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from tests.fakes.started import serving
 from tests.ui.steps import PATIENCE, address_of, says
-from theodolite.app.pages.encoders import service as encoders
 
 LISTED = "random:16"
 LINK = "search?q=rain&in=starter-pairs&encoder=random:16&encoder=random:17"
@@ -43,7 +42,7 @@ FETCHES = """async ([ours, name]) => {
 @pytest.fixture(scope="module")
 def desk(desk):
     """A person's own, with one encoder."""
-    encoders.add(desk, LISTED)
+    desk.store.encoders.add(LISTED)
     return desk
 
 

@@ -4,7 +4,6 @@ import numpy as np
 from playwright.sync_api import expect
 
 from tests.ui.steps import done, says, write
-from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.pages.geometry import service as geometry
 
 
@@ -32,7 +31,7 @@ def test_every_chart_has_its_sentences_and_its_numbers(visit, workspace):
 
 def test_what_takes_long_is_a_run_that_is_followed(visit, workspace):
     """Once its units are done the charts are there: without pairs, a spectrum and no thresholds."""
-    encoders.add(workspace, "random:24")
+    workspace.store.encoders.add("random:24")
     page = visit.open("geometry?encoder=random:24&data=starter-topics")
     says(page.locator("#answer"), "None of them has been measured")
     expect(page.locator("#cut")).to_have_count(0)
@@ -42,7 +41,7 @@ def test_what_takes_long_is_a_run_that_is_followed(visit, workspace):
 
 def test_distributions_have_panels_numbers_and_a_way_to_measure_what_is_missing(visit, workspace):
     """The mean of pairs graded 4 to 5 is that of what is stored; the page follows the run."""
-    encoders.add(workspace, "random:8")
+    workspace.store.encoders.add("random:8")
     page = visit.open("distributions?encoder=random:256&encoder=random:8&task=StarterSTS")
     densities = page.locator(".t-chart").first
     densities.locator("summary").click()

@@ -31,7 +31,6 @@ from tests.ui.steps import (
 )
 from theodolite.app import decoders
 from theodolite.app.formats import percent
-from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.pages.map import service as maps
 from theodolite.app.pages.map.job import MapSpec
 from theodolite.app.pages.spaces.job import SpacesSpec
@@ -318,7 +317,7 @@ def test_without_webgl_a_canvas_draws(stranger, site, made):
 
 def test_any_place_is_decoded(visit, workspace, decoder_folder):
     """By mouse, by key and by address; without a decoder there is the way to one."""
-    encoders.add(workspace, WITHOUT)
+    workspace.store.encoders.add(WITHOUT)
     decoders.register(workspace, decoder_folder)
     placed = MapSpec(ENCODER, "starter-topics", "quick").make(workspace)
     page = drawn(visit)

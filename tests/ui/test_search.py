@@ -15,7 +15,6 @@ from tests.ui.steps import (
     stays_text,
     write,
 )
-from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.pages.search import service
 
 
@@ -131,7 +130,7 @@ def test_a_collection_is_looked_through(visit, workspace, tmp_path):
 
 
 def test_a_large_job_is_a_run_that_is_followed_and_found_on_the_map(visit, workspace):
-    encoders.add(workspace, "random:20")
+    workspace.store.encoders.add("random:20")
     page = visit.open("curate?job=typical&in=starter-topics&encoder=random:20&many=3")
     says(page.locator("#found"), "not checked yet")
     done(page, workspace, "button:text-is('Run check')")

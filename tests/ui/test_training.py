@@ -26,7 +26,6 @@ from tests.ui.steps import (
 from theodolite.app import decoders
 from theodolite.app.jobs import submit
 from theodolite.app.pages.data.service import keep
-from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.pages.train.job import TrainJob
 from theodolite.engine.datasets.tables import preview
 from theodolite.engine.decoding.diagnosis import to_result
@@ -275,7 +274,7 @@ def test_values_or_a_table_of_the_paper_are_one_sweep(visitor, place, desk):
 @pytest.fixture(scope="module")
 def desk(desk, decoder_folder):
     """A store with a decoder, and an encoder that has none."""
-    encoders.add(desk, "random:32")
+    desk.store.encoders.add("random:32")
     decoders.register(desk, decoder_folder)
     return desk
 

@@ -21,7 +21,6 @@ from starlette.testclient import TestClient
 
 from tests.fakes.started import launched, serving
 from theodolite.app import ui, vectors
-from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.web import background_call as working, docs, palette, parts, scratch, template
 from theodolite.app.web.controls import on
 from theodolite.app.workspace import Workspace
@@ -248,7 +247,7 @@ def told(workspace: Workspace, name: str):
 
 def test_places_of_every_kind_lead_to_their_page(workspace: Workspace) -> None:
     """Pages first; names are quoted in their addresses."""
-    encoders.add(workspace, "random:64 | normalise")
+    workspace.store.encoders.add("random:64 | normalise")
     run = workspace.store.runs.create("evaluate", {}, title="STS <b>")
     found = told(workspace, "places")
     links = {(place["kind"], place["title"]): place["href"] for place in found}

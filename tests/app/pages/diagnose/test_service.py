@@ -23,7 +23,6 @@ from theodolite.app.pages.diagnose.answer import (
     against_baselines,
     so_far,
 )
-from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.pages.evaluate.job import repair
 from theodolite.app.pages.train.job import TrainDecoderJob
 from theodolite.app.workspace import Workspace
@@ -179,7 +178,7 @@ def test_a_decoder_that_ships_is_diagnosed_with_nothing_but_the_starter_set(
     empty: Workspace,
 ) -> None:
     """Its own training text is not there; sentences that only stand in for that may be asked."""
-    encoders.add(empty, "random:256")
+    empty.store.encoders.add("random:256")
     job = diagnosing.DiagnoseJob.of(empty, "random:256", sentences=4)
     found = diagnosing.diagnose_decoder(empty, job, lambda share: None)
     assert job.text == "starter-topics"

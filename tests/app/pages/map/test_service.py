@@ -16,7 +16,6 @@ from tests.fakes.workers import work_off
 from theodolite.app.components.map import MAX_LABELS, Facts
 from theodolite.app.jobs.submit import queue
 from theodolite.app.pages.data.service import keep
-from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.pages.map import job as map_job, service as maps
 from theodolite.app.pages.map.job import MapSpec, SecondMap
 from theodolite.app.pages.map.routes import routes
@@ -31,7 +30,7 @@ ENCODER = "random:16"
 @pytest.fixture(scope="module")
 def workspace(starter: Workspace) -> Workspace:
     """One encoder is listed."""
-    encoders.add(starter, ENCODER)
+    starter.store.encoders.add(ENCODER)
     return starter
 
 

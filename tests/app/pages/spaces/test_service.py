@@ -12,7 +12,6 @@ from tests.fakes.uploads import collection
 from tests.fakes.workers import do_units
 from theodolite.app.components.map import Facts
 from theodolite.app.jobs.submit import queue
-from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.pages.map import service as maps
 from theodolite.app.pages.map.job import MapSpec
 from theodolite.app.pages.spaces import job as spaces, upgrade
@@ -30,7 +29,7 @@ HOSTILE = "<img src=x onerror=alert(1)> a boat"
 def workspace(starter: Workspace) -> Workspace:
     """Two encoders are listed."""
     for name in (A, B):
-        encoders.add(starter, name)
+        starter.store.encoders.add(name)
     return starter
 
 
