@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -178,7 +179,7 @@ def questions_between_pages() -> dict[str, set[str]]:
 @pytest.mark.parametrize(
     "scan", [imports_between_modules, imports_between_scripts, questions_between_pages]
 )
-def test_none_import_each_other_in_a_circle(scan) -> None:
+def test_none_import_each_other_in_a_circle(scan: Callable[[], dict[str, set[str]]]) -> None:
     """Nor in a function, nor for a type: a circle is a piece in the wrong place.
 
     A page can be understood, and left out, without those that it does not ask.

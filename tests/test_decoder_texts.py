@@ -1,6 +1,7 @@
 """What the decoders that ship learn from, and what they must never see."""
 
 import gzip
+from pathlib import Path
 
 import pytest
 
@@ -21,7 +22,7 @@ HELD = 3
 
 
 @pytest.fixture
-def root(tmp_path, monkeypatch: pytest.MonkeyPatch):
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Texts of a hundred sentences, of which the last dozen are held out; long ones among them."""
     monkeypatch.setattr(decoder_texts, "HELD_OUT", HELD)
     folder = tmp_path / "data"
@@ -43,7 +44,7 @@ def root(tmp_path, monkeypatch: pytest.MonkeyPatch):
     return folder
 
 
-def test_nothing_that_is_held_out_is_learned(root, tmp_path) -> None:
+def test_nothing_that_is_held_out_is_learned(root: Path, tmp_path: Path) -> None:
     """Nor anything of `abc`; what stands in both parts of a source is not held out."""
     work = tmp_path / "work"
     train, more = prepare(root, work), prepare_more(root, work)
@@ -68,6 +69,6 @@ def test_a_long_clause_is_cut_before_a_phrase() -> None:
     assert list(parts("a b c d e f g", 2, 3)) == ["a b c", "d e f"]
 
 
-def read(file) -> set[str]:
+def read(file: Path) -> set[str]:
     """The lines of a file."""
     return set(file.read_text("utf-8").splitlines())

@@ -1,6 +1,7 @@
 """The form of every message that a person sees, whoever wrote it."""
 
 import ast
+from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args
 
@@ -12,7 +13,7 @@ ROOT = Path(__file__).parent.parent
 OURS = ("app", "engine", "store")
 
 
-def errors():
+def errors() -> Iterator[tuple[str, ast.Call]]:
     """Every `UserError` and `StoreError` that is made somewhere, with its place."""
     for package in OURS:
         for path in sorted((ROOT / package).rglob("*.py")):

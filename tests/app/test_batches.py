@@ -2,6 +2,7 @@
 
 import sys
 import threading
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
@@ -41,7 +42,7 @@ class Line:
         model: Model,
         key: str = "one",
         most: int = 16,
-        then=None,
+        then: Callable[[int], None] | None = None,
     ) -> Future[list]:
         """Ask, and return once the request stands in the line."""
         standing = threading.Event()
@@ -58,7 +59,7 @@ class Line:
 
 
 @pytest.fixture
-def line(monkeypatch: pytest.MonkeyPatch):
+def line(monkeypatch: pytest.MonkeyPatch) -> Iterator[Line]:
     """A line that tells its callers often."""
     monkeypatch.setattr("theodolite.app.batches.TOLD_EVERY_SECONDS", 0.01)
     with ThreadPoolExecutor(16) as pool:

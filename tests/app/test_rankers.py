@@ -1,5 +1,7 @@
 """Rankers where encoders are: evaluated, compared, ranked, searched with, published, allowed."""
 
+from pathlib import Path
+
 import pytest
 
 from tests.errors import refused
@@ -119,7 +121,7 @@ def test_documents_are_searched_in_several_ways_to_cut_them(workspace: Workspace
         SEARCH.last(workspace, SearchSpec(["a dog"], chunks="sentences,20"), lambda job: True)
 
 
-def test_what_is_sent_published_and_allowed(workspace: Workspace, tmp_path) -> None:
+def test_what_is_sent_published_and_allowed(workspace: Workspace, tmp_path: Path) -> None:
     """The files and models inside of a ranker count as those of an encoder."""
     spec = "fuse(bm25, minilm) > rerank:dir:/secret/model"
     assert Resources(encoders=[spec]).paths() == ["/secret/model"]

@@ -1,5 +1,6 @@
 """The workspace: what is evaluated once and kept, what is not, the disk, and endpoints."""
 
+from collections.abc import Callable
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -112,7 +113,7 @@ def test_a_changed_file_is_another_encoder_at_once(
     tmp_path: Path,
     kind: str,
     name: str,
-    write,
+    write: Callable[[Path, int], Path],
 ) -> None:
     """It is evaluated anew though the encoder was in memory; unchanged, it stays there."""
     spec = f"{kind}:{write(tmp_path / name, 0)}"
@@ -142,7 +143,7 @@ def test_changed_data_fit_a_step_anew(tmp_path: Path) -> None:
 
 @KINDS
 def test_weights_that_change_before_they_are_read_are_refused(
-    tmp_path: Path, kind: str, name: str, write
+    tmp_path: Path, kind: str, name: str, write: Callable[[Path, int], Path]
 ) -> None:
     """They would be cached under the fingerprint of those before."""
     encoder = load(f"{kind}:{write(tmp_path / name, 0)}", device="cpu")

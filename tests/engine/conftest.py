@@ -1,6 +1,8 @@
 """What several folders of the engine's tests share."""
 
 import json
+from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,23 +12,24 @@ from tests.fakes.hub import FakeHub
 from tests.fakes.openai import FakeOpenAI
 from theodolite.engine import hub, load
 from theodolite.engine.datasets import Catalog
+from theodolite.engine.encoders.base import Encoder
 from theodolite.engine.endpoints import KEY
 
 
 @pytest.fixture(scope="session")
-def reference(golden) -> dict:
+def reference(golden: Path) -> dict:
     """What SimCSE's fork of SentEval, and the original, give for the encoder `wordllama`."""
     return json.loads((golden / "senteval_wordllama256.json").read_text("utf-8"))
 
 
 @pytest.fixture(scope="session")
-def encoder():
+def encoder() -> Encoder:
     """The encoder the golden file was made with."""
     return load("wordllama")
 
 
 @pytest.fixture(scope="session")
-def folders(tmp_path_factory: pytest.TempPathFactory):
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """A tiny model of each family, and a BERT with its MLM head."""
     from tests.engine.encoders.models import save
 
@@ -45,7 +48,7 @@ def rng() -> np.random.Generator:
 
 
 @pytest.fixture(scope="session")
-def real(data_root) -> Catalog:
+def real(data_root: Path) -> Catalog:
     """The data sets of the data folder."""
     return Catalog(data_root)
 
@@ -63,7 +66,7 @@ def catalog(no_folder: None) -> Catalog:
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch):
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeOpenAI]:
     """A server that speaks OpenAI's API, and no key."""
     monkeypatch.delenv(KEY, raising=False)
     with FakeOpenAI() as fake:
@@ -71,7 +74,7 @@ def server(monkeypatch: pytest.MonkeyPatch):
 
 
 @pytest.fixture
-def served(tmp_path, monkeypatch: pytest.MonkeyPatch):
+def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeHub]:
     """The hub that this process finds, of the files below `hub`; its cache is empty."""
     with FakeHub(tmp_path / "hub") as fake:
         url = constants.HUGGINGFACE_CO_URL_TEMPLATE.replace(constants.ENDPOINT, fake.url)

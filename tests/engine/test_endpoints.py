@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections.abc import Iterator
 from email.utils import formatdate
 from functools import partial
 
@@ -190,7 +191,7 @@ def test_requests_and_tokens_have_limits(server, asking, waits):
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch):
+def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """What was asked of a hub that answers only addresses of `up`."""
     found: list[str] = []
 

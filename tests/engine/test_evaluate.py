@@ -6,6 +6,7 @@ import random
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from unittest.mock import Mock
@@ -22,7 +23,10 @@ from tests.fakes.encoders import BrokenEncoder, HashEncoder, NaNEncoder, Shrinki
 from theodolite import engine
 from theodolite.engine import evaluate, memory
 from theodolite.engine.datasets import Catalog, Upload
+from theodolite.engine.encoders.base import Encoder
 from theodolite.engine.encoders.functions import Batcher, FunctionEncoder, dotdict
+from theodolite.engine.progress import Progress
+from theodolite.engine.results import Result
 from theodolite.engine.search import ranked
 from theodolite.store.errors import StoreError
 
@@ -43,7 +47,7 @@ def year(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def one(encoder: HashEncoder, task: str, data: Path | None = None):
+def one(encoder: HashEncoder, task: str, data: Path | None = None) -> Result:
     """The result of a single task."""
     (result,) = evaluate(encoder, [task], data=data)
     return result
@@ -203,7 +207,7 @@ def marked(*marks: str) -> list[str]:
     return [f"{mark}\t{'ab'[i % 2]}\ts {i}" for i, mark in enumerate(marks)]
 
 
-def assert_told(result, *says: str) -> None:
+def assert_told(result: Result, *says: str) -> None:
     """One sentence with all of it, something to do about it, and no word of a programmer."""
     assert result.error is not None and result.hint
     assert [piece for piece in says if piece not in result.error] == []
@@ -326,7 +330,7 @@ def odd(params: object, batch: list[list[str]]) -> np.ndarray:
 class Flat(HashEncoder):
     """Forgets that there is one vector a sentence."""
 
-    def encode(self, sentences: list[str], progress=None) -> np.ndarray:
+    def encode(self, sentences: list[str], progress: Progress | None = None) -> np.ndarray:
         """Return float32 (n * dim,)."""
         return super().encode(sentences, progress).reshape(-1)
 
@@ -352,7 +356,7 @@ def growing(*few: str) -> Batcher:
     ],
 )
 def test_vectors_that_nothing_can_be_computed_from(
-    probing: Path, encoder, says: tuple[str, ...]
+    probing: Path, encoder: Encoder, says: tuple[str, ...]
 ) -> None:
     """How many, and the first of them."""
     (result,) = evaluate(encoder, GOOD, data=Catalog(probing))
@@ -420,7 +424,7 @@ class WideEncoder(HashEncoder):
         super().__init__(1024)
         self._table = np.random.default_rng(0).normal(size=(2, 257, self.dim)).astype(np.float32)
 
-    def encode(self, sentences: list[str], progress=None) -> np.ndarray:
+    def encode(self, sentences: list[str], progress: Progress | None = None) -> np.ndarray:
         """Return float32 (n, dim)."""
         numbers = np.array([int(text.rpartition(" ")[2]) for text in sentences])
         first, second = np.divmod(numbers, 257)
@@ -471,7 +475,7 @@ def test_a_million_passages(tmp_path: Path) -> None:
     assert peak < 1300 * MIB, f"{peak / MIB:.0f} MiB; 1,000 are of the vectors"
 
 
-def _while(running: subprocess.Popen[str]):
+def _while(running: subprocess.Popen[str]) -> Iterator[int]:
     """What a program and what it has started take, until it has ended."""
     while running.poll() is None:
         first = psutil.Process(running.pid)

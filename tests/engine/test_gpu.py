@@ -7,6 +7,7 @@ comes out is compared with the same on the CPU.
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +26,7 @@ from theodolite.engine.classifiers import columns
 from theodolite.engine.classifiers.features import Features, accelerator
 from theodolite.engine.classifiers.setting import Fit, SolverSetting
 from theodolite.engine.decode import open_decoder
+from theodolite.engine.decoding.spec import DecoderSpec
 from theodolite.engine.decoding.train import train_decoder
 from theodolite.engine.encoders import load
 from theodolite.engine.encoders.loading import checkpoint_of
@@ -47,7 +49,7 @@ def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @contextmanager
-def waiting_refused():
+def waiting_refused() -> Iterator[None]:
     """An error for whatever makes the program wait for the GPU."""
     torch.cuda.set_sync_debug_mode("error")
     try:
@@ -138,7 +140,7 @@ def test_an_update_does_not_wait_for_the_gpu(tmp_path: Path, objective: str) -> 
     assert run.meter.read() is not None
 
 
-def decoder_spec(folder: Path, architecture):
+def decoder_spec(folder: Path, architecture) -> DecoderSpec:
     """A decoder for vectors of random words, which need no model."""
     return replace(decoders.random_spec(folder), architecture=architecture, device="cuda")
 

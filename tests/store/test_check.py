@@ -12,6 +12,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
@@ -194,7 +195,7 @@ def kept(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def read_only():
+def read_only() -> Iterator[Path]:
     """As `kept`, in a folder that we may read and not write, also when the tests run as root."""
     folder = Path(tempfile.mkdtemp())  # not below `tmp_path`, which only its owner may enter
     store = Store.open(folder)
@@ -234,7 +235,7 @@ def test_a_store_on_a_read_only_disk_can_be_looked_at(
 
 
 @pytest.fixture
-def full_disk(kept: Path, monkeypatch: pytest.MonkeyPatch):
+def full_disk(kept: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The disk of the store has no room: the system refuses bytes beyond the 64th of any file.
 
     The folder for temporary files is on another disk, which has.

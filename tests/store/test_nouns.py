@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -34,7 +35,7 @@ def test_encoders_keep_their_order_and_facts(store: Store) -> None:
     assert store.encoders.get("minilm") is None
 
 
-def test_an_upload_is_kept_by_its_content(store: Store, tmp_path) -> None:
+def test_an_upload_is_kept_by_its_content(store: Store, tmp_path: Path) -> None:
     """Bytes and a file of the same bytes share one file, named by their hash; it goes with both."""
     text = b"sentence\nA cat.\n"
     (tmp_path / "cats.csv").write_bytes(text)
@@ -69,7 +70,7 @@ def test_workers_are_listed_while_they_are_heard_of(store: Store) -> None:
     assert store.workers.list() == []
 
 
-def test_decoders_are_listed_the_newest_first(store: Store, tmp_path) -> None:
+def test_decoders_are_listed_the_newest_first(store: Store, tmp_path: Path) -> None:
     """With what is known of them; adding one again replaces its facts."""
     first, mine = store.decoders.folder / "minilm-1", tmp_path / "mine"
     store.decoders.add(first, "minilm", "f" * 32, {"dim": 384})
@@ -86,7 +87,7 @@ def test_decoders_are_listed_the_newest_first(store: Store, tmp_path) -> None:
     assert [row["name"] for row in again] == ["mine", "mine-2"] * 2
 
 
-def test_a_store_that_is_moved_still_finds_its_decoders(tmp_path) -> None:
+def test_a_store_that_is_moved_still_finds_its_decoders(tmp_path: Path) -> None:
     """Those in it are kept by their place in it."""
     store = Store.open(tmp_path / "here")
     store.decoders.add(store.decoders.folder / "minilm-1", "minilm", "f")

@@ -4,6 +4,7 @@ import json
 import math
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -207,7 +208,7 @@ def test_threads_that_put_one_result_make_one_row(store: Store) -> None:
 
 
 @pytest.fixture
-def elsewhere(tmp_path) -> Store:
+def elsewhere(tmp_path: Path) -> Store:
     """Another store."""
     return Store.open(tmp_path / "elsewhere")
 

@@ -3,6 +3,7 @@ import hashlib
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -114,7 +115,7 @@ def test_processes_write_at_once(store: Store) -> None:
     ids=["cut", "cut key", "zeros", "zeros for a key", "one bit"],
 )
 def test_a_torn_row_is_dropped_and_written_again(
-    store: Store, damage, file: str, size: int
+    store: Store, damage: Callable[[bytes], bytes], file: str, size: int
 ) -> None:
     """The tenth of ten rows is torn: nine remain, and after a new put all ten are right."""
     names = keys(*range(10))
@@ -210,7 +211,9 @@ def test_a_crash_before_the_row_leaves_none(store: Store, monkeypatch: pytest.Mo
     [Path.unlink, lambda path: path.write_bytes(path.read_bytes() + b"x")],
     ids=["gone", "a byte more"],
 )
-def test_what_is_not_whole_is_found_and_made_again(store: Store, harm) -> None:
+def test_what_is_not_whole_is_found_and_made_again(
+    store: Store, harm: Callable[[Path], None]
+) -> None:
     """`check` names the file; `clean` forgets the map; without a file it counts as none already."""
     path = put(store)["files"]["label"]
     harm(path)

@@ -27,6 +27,7 @@ from playwright.sync_api import (
 
 from tests.fakes.stores import evaluate_all, starter_store
 from tests.ui.steps import FLAGS, NARROW, PATIENCE, WIDE, served
+from theodolite.app.workspace import Workspace
 
 expect.set_options(timeout=PATIENCE)
 
@@ -77,7 +78,7 @@ def browser(playwright: Playwright, chromium: str) -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="session")
-def workspace(tmp_path_factory: pytest.TempPathFactory):
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     """A store with two baselines evaluated on the starter set."""
     made = starter_store(tmp_path_factory.mktemp("ui"))
     evaluate_all(made, ["random:256"], "StarterSTS", "StarterSearch")
@@ -86,7 +87,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory):
 
 
 @pytest.fixture(scope="module", autouse=True)
-def left_as_it_was(workspace) -> Iterator[None]:
+def left_as_it_was(workspace: Workspace) -> Iterator[None]:
     """Nothing gets into the next file's pages: no run that waits, no encoder and no upload."""
     store = workspace.store
     known = set(store.encoders.names())
@@ -100,7 +101,7 @@ def left_as_it_was(workspace) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def site(workspace) -> Iterator[str]:
+def site(workspace: Workspace) -> Iterator[str]:
     """Address of the running app."""
     with served(workspace) as address:
         yield address
@@ -120,13 +121,13 @@ def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]]:
 
 
 @pytest.fixture(scope="module")
-def desk(tmp_path_factory: pytest.TempPathFactory):
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     """A store of the module's own; a module that wants one with results fills it."""
     return starter_store(tmp_path_factory.mktemp("desk"))
 
 
 @pytest.fixture(scope="module")
-def place(desk) -> Iterator[str]:
+def place(desk: Workspace) -> Iterator[str]:
     """Address of an app over it."""
     with served(desk) as address:
         yield address

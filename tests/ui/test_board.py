@@ -1,5 +1,7 @@
 """The pages of the board: an order of encoders, what is behind a score, published results."""
 
+from pathlib import Path
+
 import pytest
 from playwright.sync_api import expect
 
@@ -68,7 +70,7 @@ def test_a_score_leads_to_the_examples_on_which_two_encoders_part(visitor, place
     says(page.locator("#apart"), "wordllama alone is right on")
 
 
-def test_published_results_are_opened_on_an_empty_board(visitor, tmp_path):
+def test_published_results_are_opened_on_an_empty_board(visitor, tmp_path: Path):
     """A folder is brought, one of its models is let go of again; an archive is the same."""
     folder = tmp_path / "results"
     for model, task in zip(

@@ -1,6 +1,7 @@
 """The page Choose: a file of one's own in, a decision sheet out."""
 
 import random
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
@@ -8,13 +9,14 @@ from playwright.sync_api import expect
 from tests.app.pages.choose.test_answer import topics, written
 from tests.fakes.stores import put_cost
 from tests.ui.steps import address_of, done, saved, says
+from theodolite.app.workspace import Workspace
 from theodolite.engine.datasets import Catalog
 
 TWO = "choose?encoder=wordllama&encoder=random:16"
 
 
 @pytest.fixture(scope="module")
-def desk(desk):
+def desk(desk: Workspace) -> Workspace:
     """The encoders that ship, with costs that are known."""
     for name, ms in {"minilm": 9.0, "wordllama": 0.2, "random:256": 0.1, "random:16": 0.1}.items():
         put_cost(desk, name, latency_ms=[ms])
@@ -22,7 +24,7 @@ def desk(desk):
     return desk
 
 
-def bring(page, file) -> None:
+def bring(page, file: Path) -> None:
     """Give the page a file, whose first rows are shown."""
     expect(page.locator("#sheet")).not_to_be_empty()
     page.get_by_role("button", name="File, limits").click()

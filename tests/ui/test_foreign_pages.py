@@ -7,6 +7,7 @@ import ssl
 import subprocess
 import threading
 import uuid
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from tests.fakes.started import serving
 from tests.ui.steps import PATIENCE, address_of, says
+from theodolite.app.workspace import Workspace
 
 LISTED = "random:16"
 LINK = "search?q=rain&in=starter-pairs&encoder=random:16&encoder=random:17"
@@ -40,7 +42,7 @@ FETCHES = """async ([ours, name]) => {
 
 
 @pytest.fixture(scope="module")
-def desk(desk):
+def desk(desk: Workspace) -> Workspace:
     """A person's own, with one encoder."""
     desk.store.encoders.add(LISTED)
     return desk
@@ -101,7 +103,7 @@ def test_a_link_of_others_loads_nothing_before_a_click(stranger: Page, place: st
 
 
 @pytest.fixture(scope="module")
-def secure(desk, tmp_path_factory: pytest.TempPathFactory):
+def secure(desk: Workspace, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
     """Addresses of the app with a login and of a page of others, both over HTTPS."""
     if shutil.which("openssl") is None:
         pytest.skip("openssl is not installed")
@@ -115,7 +117,7 @@ def secure(desk, tmp_path_factory: pytest.TempPathFactory):
 
 
 @pytest.fixture
-def trusting(browser: Browser):
+def trusting(browser: Browser) -> Iterator[BrowserContext]:
     """A browser that takes the certificate."""
     context = browser.new_context(ignore_https_errors=True)
     context.set_default_timeout(PATIENCE)
@@ -171,7 +173,7 @@ def test_a_link_asks_also_where_it_first_wants_the_login(
 
 
 @contextlib.contextmanager
-def site(html: str, certificate: Path | None = None):
+def site(html: str, certificate: Path | None = None) -> Iterator[int]:
     """Serve one page at every address; gives the port."""
 
     class Page(BaseHTTPRequestHandler):
@@ -221,7 +223,7 @@ def certificate(folder: Path) -> Path:
 
 
 @contextlib.contextmanager
-def https_before(port: int, certificate: Path):
+def https_before(port: int, certificate: Path) -> Iterator[int]:
     """Speak HTTPS and pass everything on to a port of this machine, as a proxy does."""
     door = socket.create_server(("127.0.0.1", 0))
     context = _context(certificate)

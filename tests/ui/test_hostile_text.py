@@ -4,6 +4,8 @@ The probe is an element that no page of ours has and a script that leaves a trac
 there, something was not escaped.
 """
 
+from collections.abc import Iterator
+from pathlib import Path
 from urllib.parse import quote, urlencode
 
 import pytest
@@ -22,7 +24,7 @@ TWO_FRAMES = "() => new Promise((seen) => requestAnimationFrame(() => requestAni
 
 
 @pytest.fixture
-def hostile(tmp_path):
+def hostile(tmp_path: Path) -> Iterator[tuple[str, list[tuple[str, Query]]]]:
     """Address of an app where every name, cell, title, message and log line holds the probe.
 
     And pages of every kind with the queries by which they show it, or are asked for it.

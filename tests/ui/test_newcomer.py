@@ -7,12 +7,15 @@ import json
 import signal
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import expect
 
 from tests.fakes.command_line import heed_interrupts
+from tests.ui.conftest import Visit
 from tests.ui.steps import address_of, says
 from tests.waiting import wait_until
 from theodolite.store import Store
@@ -22,7 +25,7 @@ OWN = "random:32 | center:starter | normalise"
 
 
 @pytest.fixture
-def app(tmp_path, monkeypatch: pytest.MonkeyPatch):
+def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Path, str]]:
     """Store and address of `theodolite serve`, which ends as by Ctrl+C."""
     monkeypatch.delenv("THEODOLITE_DATA", raising=False)
     store = tmp_path / "store"
@@ -35,7 +38,9 @@ def app(tmp_path, monkeypatch: pytest.MonkeyPatch):
         serving.send_signal(signal.SIGINT)
 
 
-def test_from_the_first_page_to_a_result_of_ones_own(app, visitor) -> None:
+def test_from_the_first_page_to_a_result_of_ones_own(
+    app: tuple[Path, str], visitor: Callable[..., Visit]
+) -> None:
     folder, url = app
     visit, store = visitor(url), Store.open(folder)
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.ui.conftest import Visit
 from tests.ui.steps import NARROW, WIDE, address_of, says, served_to_visitors, write
 from theodolite.app.pages.judge import session as judging
 from theodolite.app.ui import PAGES, RAIL
@@ -163,7 +164,7 @@ def test_a_page_answers_first_fits_and_is_copied(visitor, site, module, axe):
         a_copied_address_shows_the_same(page, visitor(site), address_of(page, written))
 
 
-def a_copied_address_shows_the_same(page: Page, other, copied: str) -> None:
+def a_copied_address_shows_the_same(page: Page, other: Visit, copied: str) -> None:
     """What stands in every control of the page, in another tab; and the address stays."""
     again = other.open(copied)
     again.wait_for_function(f"seen => {CONTROLS} === seen", arg=page.evaluate(CONTROLS))

@@ -4,6 +4,8 @@ import re
 import subprocess
 import sys
 import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from urllib.parse import quote
 
 import pytest
@@ -65,7 +67,7 @@ def desk(desk: Workspace) -> Workspace:
 
 
 @pytest.fixture(scope="module")
-def freeze(web):
+def freeze(web: tuple[Path, str]) -> Callable[..., str]:
     """Freeze what is chosen of a store into a folder of the web server; gives its address."""
 
     def frozen(place: str, workspace: Workspace, names: list[str], *pages: str, **how) -> str:
@@ -271,7 +273,7 @@ ANSWERS = {
 
 
 @pytest.fixture(scope="module")
-def answered(tmp_path_factory: pytest.TempPathFactory):
+def answered(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     """A store with a decision, a session, a training, and an encoder that has a decoder."""
     with reported.answered(tmp_path_factory.mktemp("answered"), "random:64", "wordllama") as made:
         yield made
@@ -371,7 +373,7 @@ LOCAL = ("file:", "blob:", "data:", "about:")
 
 
 @pytest.fixture
-def alone(browser: Browser):
+def alone(browser: Browser) -> Iterator[Page]:
     """A dark phone without a network, that forgives nothing."""
     context = browser.new_context(
         viewport={"width": NARROW[0], "height": NARROW[1]}, color_scheme="dark", offline=True
@@ -411,7 +413,7 @@ def test_a_map_is_handed_out_and_is_the_map_of_the_page(visit, alone, tmp_path) 
 # Answers in a notebook: drawn in a frame that asks nobody for anything and may do nothing.
 
 
-def test_a_comparison_and_hits_show_themselves_offline(alone: Page, tmp_path) -> None:
+def test_a_comparison_and_hits_show_themselves_offline(alone: Page, tmp_path: Path) -> None:
     """Chart and table as on the page, as high as they are; hostile text stays text."""
     place = th.Workspace(tmp_path / "store")
     for name, accuracy in (("random:8", 0.9), ("random:4", 0.6)):
@@ -433,7 +435,7 @@ def test_a_comparison_and_hits_show_themselves_offline(alone: Page, tmp_path) ->
 
 
 @pytest.mark.long
-def test_a_space_starts_with_what_it_asks_for(tmp_path, visitor) -> None:
+def test_a_space_starts_with_what_it_asks_for(tmp_path: Path, visitor) -> None:
     """The hub installs what it manages itself; elsewhere no GPU is lent, and none is needed.
 
     The index that has torch for the CPU is left out: where the tests run it lies on the disk.

@@ -1,5 +1,7 @@
 """The app in a window of a real browser, and installed by one."""
 
+from pathlib import Path
+
 from playwright.sync_api import Browser as Chromium, Page, Playwright
 
 from tests.fakes.started import serving
@@ -11,7 +13,7 @@ from theodolite.app.workspace import Workspace
 NAME, PASSWORD = "ada", "lovelace:1815"
 
 
-def shown_by(playwright: Playwright, profile) -> tuple[Chromium, Page]:
+def shown_by(playwright: Playwright, profile: Path) -> tuple[Chromium, Page]:
     """The browser with this profile, and the page in its window."""
     port_file = profile / "DevToolsActivePort"
     wait_until(port_file.exists)
@@ -23,7 +25,7 @@ def shown_by(playwright: Playwright, profile) -> tuple[Chromium, Page]:
 
 
 def test_the_window_has_no_bars_and_keeps_its_size(
-    chromium: str, tmp_path, site: str, playwright: Playwright
+    chromium: str, tmp_path: Path, site: str, playwright: Playwright
 ) -> None:
     """Opened, made smaller and closed; opened again, it is as it was left."""
     browser = window.Browser((chromium, *FLAGS, "--headless=new", "--remote-debugging-port=0"))
@@ -48,7 +50,7 @@ def test_the_window_has_no_bars_and_keeps_its_size(
 
 
 def test_it_can_be_installed_behind_a_login(
-    chromium: str, tmp_path, playwright: Playwright
+    chromium: str, tmp_path: Path, playwright: Playwright
 ) -> None:
     """Chromium itself has nothing against it, before the login as well as after."""
     workspace = Workspace(tmp_path / "store")

@@ -3,6 +3,7 @@
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from configparser import RawConfigParser
 from pathlib import Path
@@ -16,6 +17,7 @@ from tests.fakes.server import FakeServer, Handler
 from tests.waiting import PATIENCE
 from theodolite.app.desktop import launcher, window
 from theodolite.app.desktop.window import VARIABLE, Browser, find_browser, stay
+from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
 
 BROWSER = Browser(fake.COMMAND)
@@ -30,7 +32,7 @@ class Answer(Handler):
 
 
 @pytest.fixture(scope="module")
-def address():
+def address() -> Iterator[str]:
     """Of a page."""
     with FakeServer(Answer) as server:
         yield f"http://localhost:{server.url.rpartition(':')[2]}/"
@@ -85,7 +87,7 @@ def test_a_browser_that_fails_is_told_of(tmp_path: Path, address: str) -> None:
 
 
 def test_the_app_stays_for_runs_that_are_not_over(
-    workspace, tmp_path: Path, address: str, capsys: pytest.CaptureFixture[str]
+    workspace: Workspace, tmp_path: Path, address: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """It says so, and ends with the last of them."""
     runs = workspace.store.runs
@@ -118,7 +120,7 @@ def test_it_needs_a_browser_and_a_screen(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_the_app_ends_with_its_window(
-    workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`theodolite --window`: the page is there, the window is closed, the command is over."""
     workspace.store.settings.set("welcomed", True)  # or it would first measure the starter set

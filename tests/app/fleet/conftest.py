@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -21,6 +22,7 @@ from tests.fakes.folder import files
 from tests.waiting import wait_until
 from theodolite.app.jobs import processes
 from theodolite.app.jobs.submit import perform
+from theodolite.app.pages.train.job import TrainDecoderJob, TrainJob
 from theodolite.app.workspace import Workspace
 from theodolite.store import Store
 
@@ -140,7 +142,7 @@ class Postgres:
 
 
 @pytest.fixture(scope="session")
-def postgres():
+def postgres() -> Iterator[Postgres]:
     """A server that runs; skips where there is none to start."""
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
     if not found:
@@ -234,7 +236,7 @@ class Lab:
         return (self.folder / "log").read_text()
 
     def _start(
-        self, module: str, *given: str, machine=(), **environment: str
+        self, module: str, *given: str, machine: Sequence[str] = (), **environment: str
     ) -> subprocess.Popen[bytes]:
         process = subprocess.Popen(
             [*machine, sys.executable, "-m", module, *given],
@@ -249,7 +251,7 @@ class Lab:
 
 
 @pytest.fixture
-def lab(tmp_path: Path, database: str, postgres: Postgres):
+def lab(tmp_path: Path, database: str, postgres: Postgres) -> Iterator[Lab]:
     """A fleet of which nothing runs yet."""
     made = Lab(tmp_path, database, postgres)
     yield made
@@ -286,7 +288,7 @@ def weights(folder: Path) -> bytes:
     return (folder / "model.safetensors").read_bytes()
 
 
-def trained(workspace: Workspace, job) -> Path:
+def trained(workspace: Workspace, job: TrainJob | TrainDecoderJob) -> Path:
     """The same training, done here."""
     list(perform(workspace, job))
     return Path(job.spec.out)

@@ -2,6 +2,7 @@
 
 import os
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,7 @@ def folder(place: Path, *names: str) -> Path:
 
 
 @pytest.fixture
-def buckets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def buckets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The folders of the test as buckets, of which one is for others."""
     with FakeBucket(tmp_path) as s3:
         s3.closed.add("theirs")

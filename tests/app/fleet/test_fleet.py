@@ -28,11 +28,12 @@ from theodolite.app.pages.jobs import service as jobs
 from theodolite.app.pages.train.job import SweepJob, TrainDecoderJob, TrainJob
 from theodolite.app.pages.trainings import service as trainings
 from theodolite.app.workspace import Workspace
+from theodolite.store import Store
 
 TASKS = ["StarterSTS", "StarterTopics", "StarterSearch"]
 
 
-def over(store, run_id: str) -> None:
+def over(store: Store, run_id: str) -> None:
     """Wait for a run to be done, and whole; for as long as it gets on."""
     while (run := store.runs.get(run_id))["state"] in ("queued", "running"):
         wait_until(
@@ -45,7 +46,7 @@ def over(store, run_id: str) -> None:
     assert {unit["state"] for unit in store.runs.units(run_id)} == {"done"}
 
 
-def assert_equal(store, other) -> None:
+def assert_equal(store: Store, other: Store) -> None:
     """What the other has of its encoders is once in this one, with every number and value."""
     there = other.results.table(all_versions=True)
     encoders = {row["encoder"] for row in there}
@@ -59,7 +60,7 @@ def assert_equal(store, other) -> None:
         np.testing.assert_equal(*values)
 
 
-def on_one_machine(folder: Path, job: EvaluateJob):
+def on_one_machine(folder: Path, job: EvaluateJob) -> Store:
     """The same evaluation without a fleet."""
     alone = Workspace(folder)
     list(submit.perform(alone, job))

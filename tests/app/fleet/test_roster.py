@@ -3,7 +3,9 @@
 import json
 import threading
 import time
+from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -33,7 +35,7 @@ def worker(slot: str, pid: int = 7, **more: object) -> dict[str, object]:
 
 
 @pytest.fixture
-def two(database: str):
+def two(database: str) -> Iterator[tuple[Fleet, Fleet]]:
     """What two processes have of one fleet."""
     made = Fleet(database, "fleet"), Fleet(database, "fleet")
     yield made
@@ -183,7 +185,7 @@ def test_a_database_that_is_not_there(postgres: Postgres) -> None:
     ],
 )
 def test_an_answer_that_cannot_be_read_fails_its_unit(
-    database: str, tmp_path, answer: object
+    database: str, tmp_path: Path, answer: object
 ) -> None:
     """The run goes on with the others."""
     workspace = Workspace(tmp_path / "store")
@@ -218,7 +220,7 @@ def test_a_database_that_is_away(postgres: Postgres, two: tuple[Fleet, Fleet]) -
 
 
 @pytest.fixture
-def workspace(lab: Lab, tmp_path) -> Workspace:
+def workspace(lab: Lab, tmp_path: Path) -> Workspace:
     """A home with a data set that its workers do not have."""
     return Workspace(lab.home.folder, films(tmp_path))
 
@@ -266,7 +268,7 @@ def test_progress_is_kept_while_the_database_is_away(
     assert runs.get(run_id)["fraction"] == 0.25
 
 
-def test_without_an_address_for_files_they_stay(database: str, tmp_path) -> None:
+def test_without_an_address_for_files_they_stay(database: str, tmp_path: Path) -> None:
     """And what is said names the option."""
     workspace, address = Workspace(tmp_path / "home"), Address.parse(database)
     (tmp_path / "files").mkdir()
@@ -369,7 +371,7 @@ def test_what_only_this_machine_has_stays(starter: Workspace, encoder: str) -> N
     assert Resources(["random:8", "minilm"]).local_only_reason() == ""
 
 
-def test_a_worker_opens_no_file_that_a_home_names(starter: Workspace, tmp_path) -> None:
+def test_a_worker_opens_no_file_that_a_home_names(starter: Workspace, tmp_path: Path) -> None:
     """But a copy of what was put at the address for files."""
     spec = EvaluateJob(("words:/etc/passwd",), ("StarterSTS",)).to_spec()
     unit = {"kind": "evaluate", "spec": spec, "files": {}}

@@ -1,6 +1,8 @@
 """Stores with workers on them that are gone when a test ends."""
 
 import subprocess
+from collections.abc import Iterator
+from pathlib import Path
 
 import psutil
 import pytest
@@ -8,6 +10,7 @@ import pytest
 from tests.waiting import wait_until
 from theodolite.app.jobs import processes
 from theodolite.store import Store
+from theodolite.store.run_rows import RunRow
 
 KINDS = "tests.app.jobs.kinds"
 
@@ -15,7 +18,7 @@ KINDS = "tests.app.jobs.kinds"
 class Bench:
     """A store, its queue and the processes that a test started on it."""
 
-    def __init__(self, folder) -> None:
+    def __init__(self, folder: Path) -> None:
         self.store = Store.open(folder / "store")
         self.notes = folder / "notes"
         self._log = (folder / "worker.log").open("w+b")
@@ -58,7 +61,7 @@ class Bench:
         text = self.notes.read_text() if self.notes.exists() else ""
         return [line.split() for line in text.splitlines()]
 
-    def over(self, run_id: str):
+    def over(self, run_id: str) -> RunRow:
         """Wait for a run to be over; its row."""
         wait_until(lambda: self.store.runs.get(run_id)["state"] not in ("queued", "running"))
         return self.store.runs.get(run_id)
@@ -74,7 +77,7 @@ class Bench:
 
 
 @pytest.fixture
-def bench(tmp_path):
+def bench(tmp_path: Path) -> Iterator[Bench]:
     """A bench without a worker."""
     made = Bench(tmp_path)
     yield made
@@ -82,7 +85,7 @@ def bench(tmp_path):
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory):
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     """A bench with a worker, for the tests of a module that leave it as it was."""
     made = Bench(tmp_path_factory.mktemp("shared"))
     made.start_worker()

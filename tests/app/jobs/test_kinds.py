@@ -1,6 +1,7 @@
 """Every kind of job: read from its spec; the units of an evaluation."""
 
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -9,6 +10,7 @@ from tests.errors import refused
 from tests.fakes.workers import do_units, work_off
 from theodolite.app.jobs.job import Job
 from theodolite.app.jobs.kinds import KINDS, job_of, kind_of
+from theodolite.app.jobs.reporter import Reporter
 from theodolite.app.pages.evaluate.job import EvaluateJob, evaluate, queue_evaluation
 from theodolite.app.pages.evaluate.results import evaluate_one
 from theodolite.app.workspace import Workspace
@@ -26,7 +28,7 @@ class Sums(Job):
     def units(self) -> list[str]:
         return ["one"]
 
-    def work(self, workspace: Workspace, position: int, reporter):
+    def work(self, workspace: Workspace, position: int, reporter: Reporter) -> Iterator[object]:
         yield {"best": "minilm"}
 
 

@@ -5,6 +5,7 @@ import math
 import os
 import signal
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,6 +23,7 @@ from theodolite.app.pages.evaluate.results import evaluate_one
 from theodolite.app.pages.map.job import MapSpec
 from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
+from theodolite.store import Store
 
 log = logging.getLogger("theodolite.tests")
 
@@ -133,7 +135,9 @@ class Counting(Job):
         """Two."""
         return ["first", "second"]
 
-    def work(self, workspace: Workspace, position: int, reporter: reporters.Reporter):
+    def work(
+        self, workspace: Workspace, position: int, reporter: reporters.Reporter
+    ) -> Iterator[int]:
         """Warn, then count."""
         log.warning("The weights of %s look odd.", position)
         for number in range(10):
@@ -301,11 +305,11 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 @pytest.fixture
-def store(workspace: Workspace):
+def store(workspace: Workspace) -> Store:
     return workspace.store
 
 
-def begin(store, kind: str, worker: str = WORKER) -> str:
+def begin(store: Store, kind: str, worker: str = WORKER) -> str:
     """Have a worker begin a run of one unit; its id."""
     run = store.runs.create(kind, {"for": kind}, kind)
     assert store.runs.start(run, 1, worker, ["unit"])
@@ -313,7 +317,7 @@ def begin(store, kind: str, worker: str = WORKER) -> str:
 
 
 @pytest.fixture
-def evaluation(store, clock: Clock) -> reporters.PausingReporter:
+def evaluation(store: Store, clock: Clock) -> reporters.PausingReporter:
     """The reporter of a unit of an evaluation, half a second into it."""
     of = begin(store, "evaluate"), 1, 0, "STSBenchmark · minilm"
     made = reporters.PausingReporter(store, *of, worker=WORKER, kinds=["project", "search"])
@@ -321,7 +325,7 @@ def evaluation(store, clock: Clock) -> reporters.PausingReporter:
     return made
 
 
-def visit(store, clock: Clock) -> None:
+def visit(store: Store, clock: Clock) -> None:
     """Have a page opened at the present moment of the clock."""
     opened = clock.now
     store.visits = SimpleNamespace(seconds_since=lambda: clock.now - opened)

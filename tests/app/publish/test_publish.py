@@ -3,6 +3,7 @@
 import gzip
 import json
 import re
+from collections.abc import Iterator
 from html import unescape
 from itertools import islice
 from pathlib import Path
@@ -247,7 +248,7 @@ ENCODERS = [*reported.PAIR, "random:64"]
 
 
 @pytest.fixture(scope="module")
-def answered(tmp_path_factory: pytest.TempPathFactory):
+def answered(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     """Results, a training, a session and a decision, all of encoders that do not have a decoder."""
     with reported.answered(tmp_path_factory.mktemp("answered"), "random:64") as made:
         judging.mark(made, made.store.judgements.list()[0]["id"], "relevant", "zebulon")

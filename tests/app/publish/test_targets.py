@@ -5,6 +5,7 @@ import re
 import shlex
 import sys
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from weakref import WeakValueDictionary
 
@@ -282,7 +283,7 @@ NAME = f"{USER}/encoders"
 
 
 @pytest.fixture
-def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeSpaces]:
     """The one that huggingface_hub finds, by a token of the environment."""
     with FakeSpaces() as made:
         url = constants.HUGGINGFACE_CO_URL_TEMPLATE.replace(constants.ENDPOINT, made.url)

@@ -2,9 +2,12 @@
 
 import csv
 import re
+from collections.abc import Callable
 from dataclasses import FrozenInstanceError
 from html import unescape
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 import theodolite as th
@@ -20,7 +23,7 @@ HOSTILE = '<img src=x onerror="alert(1)"> & </script>'
 
 
 @pytest.fixture
-def own(tmp_path, monkeypatch: pytest.MonkeyPatch) -> th.Workspace:
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> th.Workspace:
     """Where somebody's own results are."""
     monkeypatch.delenv("THEODOLITE_DATA", raising=False)
     monkeypatch.setenv("THEODOLITE_HOME", str(tmp_path / "own"))
@@ -75,7 +78,9 @@ def test_an_encoder_as_an_object_is_no_name(own: th.Workspace) -> None:
         (lambda: th.map(*"abcdefghijklmnop"), ["map()", "too many"]),
     ],
 )
-def test_arguments_that_a_verb_does_not_take(call, named: list[str], own: th.Workspace) -> None:
+def test_arguments_that_a_verb_does_not_take(
+    call: Callable[[], object], named: list[str], own: th.Workspace
+) -> None:
     """The verb is named, not a class behind it, and what it takes."""
     with pytest.raises(UserError) as caught:
         call()
@@ -99,7 +104,7 @@ def test_a_comparison_is_the_pages_and_a_table(own: th.Workspace) -> None:
         found.tasks = ()
 
 
-def test_sentences_of_ones_own_are_searched_without_a_store(tmp_path) -> None:
+def test_sentences_of_ones_own_are_searched_without_a_store(tmp_path: Path) -> None:
     """The nearest first, each sentence once; text from outside is shown as it is."""
     sentences = ["a car", HOSTILE, "a dog", "a dog"]
     found = th.search("a dog", sentences, th.load("random:64"), k=3)
@@ -171,7 +176,7 @@ class Plain:
 
     name, dim, fingerprint, warnings = "mine", 16, "1", ()
 
-    def encode(self, sentences: list[str]):
+    def encode(self, sentences: list[str]) -> np.ndarray:
         """As random words."""
         return th.load("random:16").encode(sentences)
 

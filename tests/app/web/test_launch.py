@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from unittest.mock import Mock
@@ -22,7 +23,7 @@ from starlette.testclient import TestClient
 from tests.fakes.started import launched, serving
 from theodolite.app import ui, vectors
 from theodolite.app.web import background_call as working, docs, palette, parts, scratch, template
-from theodolite.app.web.controls import on
+from theodolite.app.web.controls import Answer, on
 from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
 
@@ -95,7 +96,7 @@ def config(tmp_path_factory: pytest.TempPathFactory):
     return ui.build(Workspace(tmp_path_factory.mktemp("opening"))).get_config_file()
 
 
-def drawn(node: dict, components: dict):
+def drawn(node: dict, components: dict) -> Iterator[int]:
     """The components of a layout that are mounted when it is laid out."""
     part = components.get(node["id"], {"type": "", "props": {}})
     if part["props"].get("visible", True) is False:
@@ -373,7 +374,7 @@ def test_who_hangs_up_leaves_no_work_behind(monkeypatch: pytest.MonkeyPatch) -> 
             ended.set()
         return [1]
 
-    def answer(request: gr.Request):
+    def answer(request: gr.Request) -> Iterator[Answer]:
         for progress, _ in working.follow(work, "At it", request.session_hash):
             yield {shown: progress}
 

@@ -1,5 +1,6 @@
 """The fast solver against the plain loop, and its columns against torch's own autograd."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -318,7 +319,7 @@ def blas_threads() -> list[int]:
 
 
 @pytest.mark.parametrize("run", [by_solver, by_task])
-def test_threads_do_not_fight(run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_threads_do_not_fight(run: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> None:
     """Each fit sees one thread, and afterwards there are as many as before."""
     seen: list[int] = []
     fit = LogisticRegression.fit

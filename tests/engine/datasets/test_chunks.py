@@ -1,6 +1,7 @@
 """Documents in chunks, against LangChain's splitter and the tokenizer itself."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -136,7 +137,7 @@ QRELS = (
 QUERIES = ["brewed with hot water", "water runs through", "baked in an oven"]
 
 
-def catalog(root, qrels: str = QRELS) -> Catalog:
+def catalog(root: Path, qrels: str = QRELS) -> Catalog:
     contents = {
         "corpus.jsonl": "\n".join(
             json.dumps({"_id": f"d{i}", "text": text}) for i, text in enumerate(CORPUS)
@@ -149,7 +150,7 @@ def catalog(root, qrels: str = QRELS) -> Catalog:
     return Catalog(files(root / "mteb" / "retrieval" / "drinks", contents).parents[2])
 
 
-def test_chunks_are_scored_by_document_and_by_passage(tmp_path) -> None:
+def test_chunks_are_scored_by_document_and_by_passage(tmp_path: Path) -> None:
     data, name = catalog(tmp_path), "drinks|chunk:recursive,40"
     cut = data.load(name)
     assert len(cut.documents) == 6
@@ -170,12 +171,12 @@ def test_chunks_are_scored_by_document_and_by_passage(tmp_path) -> None:
 
 
 @pytest.mark.parametrize("span", ["5\t5", "9\t2", "0\t999", "x\t3", "4\t"])
-def test_a_passage_outside_of_its_document_is_refused(tmp_path, span: str) -> None:
+def test_a_passage_outside_of_its_document_is_refused(tmp_path: Path, span: str) -> None:
     with refused("damaged", "d2", "47 characters"):
         catalog(tmp_path, QRELS.replace("0\t26", span)).load("drinks")
 
 
-def test_names_with_chunks_are_understood(tmp_path) -> None:
+def test_names_with_chunks_are_understood(tmp_path: Path) -> None:
     data = catalog(tmp_path)
     names = expand("drinks | chunk:recursive,40,10, late, StarterSTS,drinks|chunk:tokens,20", data)
     assert names == ["drinks|chunk:recursive,40,10,late", "StarterSTS", "drinks|chunk:tokens,20"]

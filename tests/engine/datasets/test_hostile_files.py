@@ -11,6 +11,7 @@ import random
 import resource
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -151,7 +152,7 @@ def peak() -> float:
 
 
 @contextmanager
-def in_time():
+def in_time() -> Iterator[None]:
     """What is within takes no longer than a file may."""
     started = time.process_time()
     try:
@@ -184,7 +185,7 @@ def take_in(name: str, raw: bytes) -> str:
     return "".join(seen)
 
 
-def _mappings(look: Preview):
+def _mappings(look: Preview) -> Iterator[Mapping]:
     """One of every kind: guessed columns where there are guesses, else the first ones."""
     for kind, roles in ROLES.items():
         rest = iter([*look.columns[:9], *["no such column"] * 9])

@@ -2,6 +2,8 @@
 
 import json
 import math
+from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -130,7 +132,7 @@ def test_a_seed_decides_what_is_drawn(found: Diagnosis, decoder: Decoder, encode
     assert moved.value == bleu.value and moved.low != bleu.low
 
 
-def test_it_is_a_result_like_every_other(found: Diagnosis, tmp_path) -> None:
+def test_it_is_a_result_like_every_other(found: Diagnosis, tmp_path: Path) -> None:
     """Kept by the store, its main score with values for each sentence, all else in its details."""
     result = to_result(found, "abc")
     assert (result.task, result.protocol, result.seed) == ("Vec2Sent-abc", "vec2sent", 1111)
@@ -229,7 +231,7 @@ def test_the_references_bleu_is_sacrebleus_of_one_line() -> None:
         assert diagnostics.reference_bleu(a, b) == pytest.approx(expected, abs=1e-9)
 
 
-def by_scipy(statistic, *values: np.ndarray) -> tuple[float, float]:
+def by_scipy(statistic: Callable[..., np.ndarray], *values: np.ndarray) -> tuple[float, float]:
     """Its percentile bootstrap, of several arrays in step."""
     interval = stats.bootstrap(
         values,

@@ -5,6 +5,7 @@ import itertools
 import json
 import os
 import random
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from unittest.mock import Mock
@@ -30,7 +31,7 @@ from theodolite.engine.training import Event, Noted, checkpoint, loop
 
 
 @pytest.fixture(autouse=True, scope="module")
-def one_thread():
+def one_thread() -> Iterator[None]:
     """Sums in the same order every time."""
     with one_torch_thread():
         yield

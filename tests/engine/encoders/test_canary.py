@@ -1,5 +1,7 @@
 """A canary finds what changes vectors, and never float noise."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -63,7 +65,9 @@ def on_other_kernels(texts: list[str]) -> np.ndarray:
 
 
 @pytest.mark.parametrize("otherwise", [one_by_one, on_other_kernels])
-def test_float_noise_is_no_change(otherwise, texts: list[str], minilm: np.ndarray) -> None:
+def test_float_noise_is_no_change(
+    otherwise: Callable[[list[str]], np.ndarray], texts: list[str], minilm: np.ndarray
+) -> None:
     found = canary.drift(minilm, otherwise(texts))
     assert found.moved == 0 and found.distance < canary.TOLERANCE / 50
 

@@ -1,5 +1,6 @@
 """Models behind OpenAI's API as encoders: what is sent, what is kept, which answers are refused."""
 
+from collections.abc import Iterator
 from unittest.mock import Mock
 
 import numpy as np
@@ -158,7 +159,7 @@ class Lengths(Source):
         self.asked: list[str] = []
         self.reads = 0
 
-    def chunks(self, sentences: list[str]):
+    def chunks(self, sentences: list[str]) -> Iterator[np.ndarray]:
         """Three at a time."""
         self.reads += 1
         for part in slices(sentences, 3):

@@ -3,6 +3,7 @@
 import json
 import shutil
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -39,12 +40,12 @@ RETRIEVAL = PromptTask("mine", "Retrieval")
 
 
 @pytest.fixture
-def folders(tmp_path) -> Folders:
+def folders(tmp_path: Path) -> Folders:
     """Writes folders."""
     return Folders(tmp_path)
 
 
-def theirs(folder, **options: object) -> SentenceTransformer:
+def theirs(folder: Path, **options: object) -> SentenceTransformer:
     """The model as the library loads it, in float32."""
     return SentenceTransformer(
         str(folder),
@@ -379,7 +380,7 @@ def test_a_model_without_prompts(tmp_path):
         ({"base": "minilm", "train": "nli"}, ["snli", "nli"]),  # the card of the base comes first
     ],
 )
-def test_what_was_trained_here_names_its_data(tmp_path, spec: dict, named: list[str]) -> None:
+def test_what_was_trained_here_names_its_data(tmp_path: Path, spec: dict, named: list[str]) -> None:
     """By the record that lies beside it; a file by its name alone."""
     folder = save_sentence_transformer(tmp_path / "trained")
     (folder / "theodolite.json").write_text(json.dumps({"version": 1, "spec": spec}))

@@ -26,6 +26,7 @@ from tests.engine.encoders.models import (
 from tests.errors import refused
 from tests.fakes.allocation import Allocation
 from tests.fakes.folder import Calls, files
+from tests.fakes.hub import FakeHub
 from theodolite.engine.decoding.facts import shipped_decoders
 from theodolite.engine.encoders import describe, int8, load, loading, onednn, zerogpu
 from theodolite.engine.encoders.batching import TokenBudget, batches
@@ -397,7 +398,7 @@ def test_a_model_runs_in_the_decorated_function(tmp_path: Path, elsewhere: Elsew
 # --- models of the hub ---
 
 
-def test_models_revisions_and_no_network(served) -> None:
+def test_models_revisions_and_no_network(served: FakeHub) -> None:
     """Downloaded once, pinned by revision, used offline; nothing but what is needed is fetched."""
     folder = save(served.root / "models/princeton/unsup-simcse-tiny")
     save(folder.with_name(f"{folder.name}@v2"), initializer_range=0.5)

@@ -10,6 +10,7 @@ import struct
 import subprocess
 import sys
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -31,7 +32,7 @@ PACKED = [w.encode() + b" " + struct.pack("<2f", *v) for w, v in VECTORS.items()
 BOM = b"\xef\xbb\xbf"
 
 
-def written(folder, raw):
+def written(folder, raw) -> Path:
     """A file of word vectors."""
     return files(folder, {"v": raw}) / "v"
 

@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from itertools import permutations, product
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -153,7 +154,7 @@ def test_adaptive_choice_needs_fewer_marks() -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("encoders", judging.ENCODERS, ids=["apart", "near twins"])
-def test_claims_do_not_contradict_hidden_judgements(data_root, encoders) -> None:
+def test_claims_do_not_contradict_hidden_judgements(data_root: Path, encoders) -> None:
     """Cranfield's own judgements, hidden and played by a script, in ten sessions of 300 marks."""
     ((_, world),) = judging.real_worlds(Catalog(data_root), encoders, ("cranfield",))
     played = [judging.adaptive(world, seed, most=300) for seed in range(10)]

@@ -25,6 +25,7 @@ from typer.testing import CliRunner
 from tests.engine.datasets.test_retrieval import folder
 from tests.errors import refused
 from tests.fakes.folder import files
+from tests.fakes.hub import FakeHub
 from tests.fakes.mteb_tasks import (
     ENGLISH,
     PAIRS,
@@ -516,7 +517,7 @@ PLACE, REVISION = "mteb/banking77", "0fd18e25b25c072e09e0d92ab615fda904d66300"
 
 
 @pytest.fixture
-def hub(served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def hub(served: FakeHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeHub:
     """With the few rows of a task at the revision that mteb names, and others at main."""
     for name, text in ((f"banking77@{REVISION}", "{}"), ("banking77", "newer: {}")):
         files(served.root / "datasets/mteb" / name, banking(text))
@@ -530,7 +531,7 @@ def hub(served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
 
 @pytest.mark.long
-def test_a_task_of_the_hub(hub, tmp_path: Path) -> None:
+def test_a_task_of_the_hub(hub: FakeHub, tmp_path: Path) -> None:
     """Its size is said before a byte is fetched; refusals are sentences; it is fetched once.
 
     From a server that speaks as much of the hub's protocol.

@@ -1,6 +1,7 @@
 """Nearest neighbours, exact and approximate: those of scikit-learn and sentence-transformers."""
 
 import itertools
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -155,13 +156,13 @@ def rows_at(positions: np.ndarray) -> np.ndarray:
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory):
+def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ann_index.Built]:
     """An index of the vectors above, and what it says of itself."""
     lists = tmp_path_factory.mktemp("index") / "lists.faiss"
     return lists, ann_index.build(CLUSTERED, lists)
 
 
-def test_its_recall_is_what_it_says(built) -> None:
+def test_its_recall_is_what_it_says(built: tuple[Path, ann_index.Built]) -> None:
     """Over every vector it finds about the share of exact neighbours that it measured on 400."""
     lists, stated = built
     assert stated.recall >= 0.99 and stated.probed < stated.lists == 253
@@ -174,7 +175,7 @@ def test_its_recall_is_what_it_says(built) -> None:
     assert ann_index.recall(fewer, exact) < ann_index.WANTED_RECALL
 
 
-def test_cosines_are_those_of_the_vectors(built) -> None:
+def test_cosines_are_those_of_the_vectors(built: tuple[Path, ann_index.Built]) -> None:
     """Not those of the codes: what is found has the flat index's cosine, in its order."""
     scores, ids = ann_index.MappedIndex(built[0], rows_at, 253).search(CLUSTERED[:20], 12)
     expected, places = Index(CLUSTERED).search(CLUSTERED[:20], 12)
@@ -192,7 +193,7 @@ def test_cosines_are_those_of_the_vectors(built) -> None:
     np.testing.assert_allclose(scores, expected, atol=1e-6)
 
 
-def test_progress_and_refusals(tmp_path) -> None:
+def test_progress_and_refusals(tmp_path: Path) -> None:
     """Steps are counted to the end; too few vectors and NaN are refused."""
     assert ann_index.recall(np.array([[1, 9], [3, 4]]), np.array([[1, 2], [4, 3]])) == 0.75
     rows = ann_index.mapped_rows(CLUSTERED, tmp_path / "rows.npy")

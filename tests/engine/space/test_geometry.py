@@ -10,6 +10,7 @@ from scipy.spatial import distance
 from sklearn.neighbors import NearestNeighbors
 
 from tests.errors import refused
+from theodolite.engine.datasets import Catalog
 from theodolite.engine.datasets.types import (
     DatasetInfo,
     Kind,
@@ -18,6 +19,7 @@ from theodolite.engine.datasets.types import (
     ParallelPart,
     Sentences,
 )
+from theodolite.engine.encoders import Encoder
 from theodolite.engine.search.index import neighbours_of_each
 from theodolite.engine.space import geometry
 from theodolite.engine.space.dataset_similarity import (
@@ -164,7 +166,9 @@ def test_hubness_is_the_skew_of_brute_force_counts() -> None:
     "split",
     ["dev", "test", *(pytest.param(part, marks=pytest.mark.long) for part in ("train", "all"))],
 )
-def test_the_golden_figures_of_sts_b(real, reference: dict, encoder, split: str) -> None:
+def test_the_golden_figures_of_sts_b(
+    real: Catalog, reference: dict, encoder: Encoder, split: str
+) -> None:
     """Alignment, uniformity and singular values of the static encoder, to 1e-6 relative.
 
     `all` is the whole STS-B: 148,876,140 pairs.

@@ -1,5 +1,7 @@
 """Cut-offs with a guarantee, against mapie's."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from scipy.stats import binomtest
@@ -79,7 +81,7 @@ UPPER_HALF = np.repeat([False, True], 300)
     ],
 )
 def test_too_few_pairs_guarantee_nothing(
-    cutoff,
+    cutoff: Callable[..., float | None],
     cosines: np.ndarray,
     positive: np.ndarray,
     share: float,

@@ -1,5 +1,6 @@
 """Paired tests, Holm's correction and tie groups against scipy, by hand and on simulated data."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import combinations
 
@@ -74,7 +75,7 @@ CLUSTERED = Sample(np.arange(9.0), np.arange(9.0), clusters=np.arange(9) // 3)
         lambda: resample_all([CLUSTERED, replace(CLUSTERED, clusters=np.arange(9) % 3)]),
     ],
 )
-def test_only_the_same_examples_are_compared(compare) -> None:
+def test_only_the_same_examples_are_compared(compare: Callable[[], object]) -> None:
     """Equally many, in the same clusters."""
     with pytest.raises(ValueError, match="same examples"):
         compare()

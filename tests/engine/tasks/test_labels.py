@@ -1,5 +1,6 @@
 """Labelled sentences, against scikit-learn and by hand; examples that are not independent."""
 
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -19,8 +20,9 @@ from tests.fakes.encoders import HashEncoder
 from theodolite.engine.datasets import Catalog, Dataset, DatasetInfo, LabelledSentences, tables
 from theodolite.engine.evaluate import evaluate
 from theodolite.engine.progress import nobody
+from theodolite.engine.results import Result
 from theodolite.engine.stats.bootstrap import main_sample
-from theodolite.engine.tasks import classification
+from theodolite.engine.tasks import Measurement, classification
 
 TASK = classification.TYPE.on("clouds", "clouds/classify")
 
@@ -127,7 +129,9 @@ def test_rare_labels_are_left_out_and_counted() -> None:
     ],
     ids=["classification", "search", "few sentences"],
 )
-def test_too_few_labels_and_sentences(measure, each: int, labels: int, named: str) -> None:
+def test_too_few_labels_and_sentences(
+    measure: Callable[..., Measurement], each: int, labels: int, named: str
+) -> None:
     with refused("too-few", "clouds", named):
         measure(*topics(each, labels, 1.0))
 
@@ -186,7 +190,7 @@ def read(header: str, rows: list[str], mapping: tables.Mapping) -> Dataset:
     return tables.read("\n".join([header, *rows]).encode(), "mine.csv", mapping, "upload:mine")
 
 
-def result(data: Dataset, task: str):
+def result(data: Dataset, task: str) -> Result:
     """What an encoder of hashes gets on it, from a catalog of nothing else."""
     catalog = Catalog()
     catalog.load = lambda name: data

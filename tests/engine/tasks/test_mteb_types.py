@@ -1,5 +1,7 @@
 """MTEB's types of task: the scores of mteb's own classes, given the same vectors, to 1e-6."""
 
+from collections.abc import Callable
+
 import mteb
 import numpy as np
 import pytest
@@ -288,7 +290,9 @@ def test_queries_that_are_documents(rng: np.random.Generator) -> None:
         ),
     ],
 )
-def test_settings_of_mtebs_own_tasks(type_: str, attribute: str, ours, plain_words: str) -> None:
+def test_settings_of_mtebs_own_tasks(
+    type_: str, attribute: str, ours: Callable[[str], int], plain_words: str
+) -> None:
     """The installed mteb's, for every task whose name says enough."""
     for task in mteb.get_tasks(task_types=[type_], modalities=["text"]):
         name, theirs = task.metadata.name, getattr(task, attribute, None)

@@ -1,5 +1,7 @@
 """Task names: built-in, suites, and those of other data sets."""
 
+from pathlib import Path
+
 import pytest
 
 from tests.errors import refused
@@ -29,7 +31,7 @@ def test_every_task_and_type_can_be_measured_under_its_protocols() -> None:
             assert tasks.type_of(task, protocol).name == kind
 
 
-def test_suites_and_commas(tmp_path) -> None:
+def test_suites_and_commas(tmp_path: Path) -> None:
     """A suite is what is here of it, in its order, or whole if nothing is; repeats are dropped."""
     year = {
         f"downstream/STS/STS13-en-test/STS.{kind}.{subset}.txt": text
@@ -50,7 +52,7 @@ def test_no_task_at_all_is_refused(nothing: str | list[str]) -> None:
         tasks.expand(nothing, Catalog())
 
 
-def test_a_data_set_is_a_task_by_its_kind(tmp_path) -> None:
+def test_a_data_set_is_a_task_by_its_kind(tmp_path: Path) -> None:
     """Under its own name, or by an ending; and all together as a suite."""
     catalog = Catalog(folder.files(tmp_path, RETRIEVAL_AND_LABELS))
     kinds = {
@@ -84,7 +86,9 @@ def ways(name: str) -> list[str]:
         ("unlabelled/plain", "wrong-kind", ["holds sentences", "no task"]),
     ],
 )
-def test_an_unknown_name_says_close_ones(tmp_path, name: str, code: str, named: list[str]) -> None:
+def test_an_unknown_name_says_close_ones(
+    tmp_path: Path, name: str, code: str, named: list[str]
+) -> None:
     """Case is no obstacle; the ways to measure a labelled set are all named."""
     with refused(code, *named):
         plain = {"unlabelled/plain.txt": "A ship.\nA boat.\n"}

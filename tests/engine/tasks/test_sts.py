@@ -10,6 +10,7 @@ from sklearn.preprocessing import StandardScaler
 from tests.errors import refused
 from theodolite.engine.datasets.types import PairPart, ScoredPairs
 from theodolite.engine.progress import nobody
+from theodolite.engine.results import Score
 from theodolite.engine.stats.bootstrap import main_sample
 from theodolite.engine.tasks import Measurement, sts
 
@@ -35,7 +36,7 @@ def drawn(kind, sizes: dict[str, int], scale: Scale = (0.0, 5.0)) -> tuple:
     return pairs(kind, gold, scale), (vectors + np.arange(8)).astype(np.float32)
 
 
-def find(measured: Measurement, *which: str | None):
+def find(measured: Measurement, *which: str | None) -> Score:
     """The score of a split, an aggregation and a metric."""
     (found,) = (s for s in measured.scores if (s.split, s.aggregation, s.metric) == which)
     return found

@@ -1,7 +1,9 @@
 """Trained tasks, captions of images too: what is measured, in which order, and what cannot be."""
 
 import json
+from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -137,7 +139,7 @@ def test_relatedness_needs_splits_and_different_vectors() -> None:
 
 
 @pytest.mark.parametrize("protocol", ["senteval", "pitfalls", "pitfalls-mlp"])
-def test_progress_goes_on_while_classifiers_are_trained(tmp_path, protocol: str) -> None:
+def test_progress_goes_on_while_classifiers_are_trained(tmp_path: Path, protocol: str) -> None:
     """Encoding is the first half; no share is less than the one before, and the last one is all."""
     progress: list[tuple[int, int]] = []
     (result,) = evaluate(
@@ -211,7 +213,7 @@ def seen(data: Captions, noise: float) -> np.ndarray:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def narrow():
+def narrow() -> Iterator[None]:
     """A space of 50 dimensions in place of 1000, which takes seconds to train."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("theodolite.engine.classifiers.ranking.DIM", 50)
@@ -225,7 +227,7 @@ def measured() -> Measurement:
 
 
 @pytest.fixture(scope="module")
-def root(tmp_path_factory: pytest.TempPathFactory):
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Features beside captions."""
     parts = zip(("train", "valid", "test"), dataset().parts.values(), strict=True)
     files = {
@@ -284,7 +286,7 @@ def test_what_captions_cannot_be_measured_is_said(
 
 
 @pytest.mark.usefixtures("no_folder")
-def test_evaluation_end_to_end(root) -> None:
+def test_evaluation_end_to_end(root: Path) -> None:
     """By its name and in the suite, under every protocol of SentEval and no other."""
     catalog = Catalog(root)
     (result,) = evaluate(HashEncoder(), "senteval", data=catalog)
@@ -302,7 +304,7 @@ def test_evaluation_end_to_end(root) -> None:
         list(evaluate(HashEncoder(), "ImageCaptionRetrieval", data=catalog, progress=stop))
 
 
-def test_the_door_returns_the_dictionary_of_senteval(root, measured: Measurement) -> None:
+def test_the_door_returns_the_dictionary_of_senteval(root: Path, measured: Measurement) -> None:
     """Recalls and median of either direction; dev is the sum of six, as in the original."""
     vectors = dict(zip(dataset().sentences, seen(dataset(), 0.8), strict=True))
 

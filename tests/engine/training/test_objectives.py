@@ -23,6 +23,7 @@ from tests.fakes.runs import tiny_run, tiny_spec
 from theodolite.engine.training import TrainSpec, augment, mlm, objectives
 from theodolite.engine.training.devices import Ranks, widest
 from theodolite.engine.training.gradients import backward, mask_tokens
+from theodolite.engine.training.model import TrainingModel
 from theodolite.engine.training.objectives import Column, Objective, in_batch_loss, objective_of
 
 
@@ -203,7 +204,7 @@ def test_the_loss_of_mlm_is_that_of_scipy_and_of_transformers(
     assert loss / masked.count == pytest.approx(float(by_transformers.detach()), abs=within)
 
 
-def begun(**changes: object):
+def begun(**changes: object) -> tuple[TrainingModel, Objective, list[Column]]:
     """A model, its objective and the columns of the sentences."""
     own = spec(**changes)
     model, objective = tiny_model(own), objective_of(own)

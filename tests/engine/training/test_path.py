@@ -1,14 +1,18 @@
 """How many files a reader goes through from the spec of a training to its first update."""
 
 import sys
+from collections.abc import Iterator
+from pathlib import Path
 from types import FrameType
 
 import pytest
 
 from tests.fakes import decoders
 from tests.fakes.small_training import small, write_sentences
+from theodolite.engine.datasets.catalog import Catalog
 from theodolite.engine.decoding.train import DecoderTrainer, train_decoder
 from theodolite.engine.train import EncoderTrainer, train
+from theodolite.engine.training import Event
 
 ENGINE = "theodolite.engine."
 OWN = tuple(ENGINE + name for name in ("train", "training.", "decoding."))
@@ -19,7 +23,7 @@ class Updating(Exception):
     """The first update begins."""
 
 
-def calls_between_files(events) -> set[tuple[str, str]]:
+def calls_between_files(events: Iterator[Event]) -> set[tuple[str, str]]:
     """(file of a training, file that it calls) until the first update begins.
 
     A function that one file hands to another is not counted where it is called back.
@@ -50,7 +54,7 @@ def calls_between_files(events) -> set[tuple[str, str]]:
 @pytest.mark.long
 @pytest.mark.parametrize("kind", ["encoder", "decoder"])
 def test_the_first_update_is_near(
-    kind: str, tmp_path, monkeypatch: pytest.MonkeyPatch, catalog
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, catalog: Catalog
 ) -> None:
     """No more stays than one remembers; docs/architecture.md says which."""
 

@@ -2,10 +2,12 @@
 
 import math
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
 from tests.errors import refused
+from theodolite.engine.datasets.catalog import Catalog
 from theodolite.engine.train import steps_of
 from theodolite.engine.training.ablations import ABLATIONS, SCALES, at_scale, children
 from theodolite.engine.training.examples import open_examples
@@ -141,13 +143,13 @@ GB = 2**30
 LAPTOP, GPU = Machine("cpu", 8 * GB), Machine("cuda", 80 * GB)
 
 
-def named(catalog, machine: Machine) -> dict[str, Preset]:
+def named(catalog: Catalog, machine: Machine) -> dict[str, Preset]:
     """Presets by name."""
     return {preset.name: preset for preset in presets(catalog, machine)}
 
 
 @pytest.mark.parametrize("machine", [LAPTOP, GPU, Machine("cuda", 2 * GB), Machine("mps", 0)])
-def test_every_preset_is_a_run(catalog, machine, tmp_path) -> None:
+def test_every_preset_is_a_run(catalog, machine, tmp_path: Path) -> None:
     """Whatever the machine; this machine's come first and their names differ."""
     specs = {
         each.name: TrainSpec.from_dict(each.changes | {"out": "o"})
@@ -196,7 +198,7 @@ def test_a_small_memory_takes_smaller_micro_batches(catalog) -> None:
 
 
 @pytest.mark.data
-def test_the_data_folder_is_used_where_there_is_one(real) -> None:
+def test_the_data_folder_is_used_where_there_is_one(real: Catalog) -> None:
     """Sentences for unsupervised runs, triplets for supervised ones, STS-B to choose by."""
     unsup, sup, mlm = (
         named(real, LAPTOP)[f"here-{way}"].changes for way in ("unsup", "sup", "mlm")

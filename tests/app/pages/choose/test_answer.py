@@ -3,6 +3,7 @@
 import csv
 import json
 import random
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -57,7 +58,7 @@ def ready(workspace: Workspace) -> Workspace:
     return workspace
 
 
-def written(file: Path, rows: list[list[str]], head=("text", "label")) -> Path:
+def written(file: Path, rows: list[list[str]], head: Sequence[str] = ("text", "label")) -> Path:
     """A CSV."""
     with file.open("w", newline="", encoding="utf-8") as opened:
         csv.writer(opened).writerows([head, *rows])

@@ -1,6 +1,8 @@
 """Decoding: a sentence, a way, an expression, a place of a map; by verbs, and for many at once."""
 
 import json
+from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -34,6 +36,7 @@ from theodolite.app.web.address import link
 from theodolite.app.workspace import Workspace
 from theodolite.engine.decode import Decoded, Decoder, open_decoder
 from theodolite.engine.decoding.differing import differing
+from theodolite.engine.encoders.base import Encoder
 from theodolite.engine.errors import UserError
 from theodolite.engine.training.events import Evaluated
 
@@ -42,7 +45,7 @@ WITHOUT = "random:32"
 
 
 @pytest.fixture(scope="module")
-def workspace(decoding: Workspace):
+def workspace(decoding: Workspace) -> Iterator[Workspace]:
     """A store with one decoder, and no data folder; that of the command line as well."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("THEODOLITE_HOME", str(decoding.store.folder))
@@ -334,7 +337,7 @@ class Counting(Decoder):
 
 
 @pytest.fixture
-def decoder(decoder_folder):
+def decoder(decoder_folder: Path) -> Iterator[Counting]:
     """It knows sixty sentences by heart; nothing is remembered from one test to the next."""
     service._answers.forget(lambda key: True)
     yield Counting(open_decoder(decoder_folder))
@@ -342,12 +345,12 @@ def decoder(decoder_folder):
 
 
 @pytest.fixture
-def encoder(workspace: Workspace):
+def encoder(workspace: Workspace) -> Encoder:
     """Whose vectors it reads."""
     return workspace.load(ENCODER)
 
 
-def test_what_was_asked_before_is_not_decoded_again(decoder: Counting, encoder) -> None:
+def test_what_was_asked_before_is_not_decoded_again(decoder: Counting, encoder: Encoder) -> None:
     """The same points with the same options; another option is another question."""
     points = encoder.encode(known_sentences()[:3])
 
@@ -359,7 +362,7 @@ def test_what_was_asked_before_is_not_decoded_again(decoder: Counting, encoder) 
     assert decoder.passes == [3, 3]
 
 
-def test_samples_are_those_that_were_drawn_alone(decoder: Counting, encoder) -> None:
+def test_samples_are_those_that_were_drawn_alone(decoder: Counting, encoder: Encoder) -> None:
     """The draws of a request are its own, whoever asks beside it."""
     points = encoder.encode(known_sentences()[:4])
     found = service.decode_points(decoder, encoder, points, DecodeOptions(method="sample", beams=3))
@@ -411,7 +414,7 @@ def test_what_cannot_be_read_is_marked() -> None:
         assert (output["text"], output["place"]) == (text, place)
 
 
-def test_every_training_and_diagnosis_is_a_row(workspace: Workspace, tmp_path) -> None:
+def test_every_training_and_diagnosis_is_a_row(workspace: Workspace, tmp_path: Path) -> None:
     """One list of all kinds, the newest first; the curve of a decoder is its losses."""
     encoder = small(write_sentences(tmp_path / "s.txt"), tmp_path / "enc")
     trained = submit.queue(workspace, TrainJob.of(workspace, encoder))
@@ -430,7 +433,7 @@ def test_every_training_and_diagnosis_is_a_row(workspace: Workspace, tmp_path) -
     assert diagnosed in theodolite("runs", diagnosed, code=2)[-1]
 
 
-def test_decoders_are_listed_and_removed(workspace: Workspace, decoder_folder) -> None:
+def test_decoders_are_listed_and_removed(workspace: Workspace, decoder_folder: Path) -> None:
     """A folder of one's own stays; what was done is said."""
     (row,) = [r for r in objects(theodolite("decoders", "list", "--json")) if not r["shipped"]]
     name = row["name"]
@@ -473,7 +476,7 @@ def test_what_cannot_be_is_said_in_a_sentence(
 
 
 @pytest.mark.usefixtures("workspace")
-def test_a_decoder_is_trained_and_used(tmp_path) -> None:
+def test_a_decoder_is_trained_and_used(tmp_path: Path) -> None:
     """Every event is an object, the last the outcome; then it decodes and is diagnosed."""
     spec, text = small_spec(tmp_path / "mine", encoder="random:32", epochs=0.5), tmp_path / "t.txt"
     first, *_, last = objects(theodolite(*spec.command()[1:], "--json"))

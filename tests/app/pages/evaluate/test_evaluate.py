@@ -1,5 +1,7 @@
 """What an evaluation would cost, the groups of tasks, and the protocols that the plan names."""
 
+from pathlib import Path
+
 import pytest
 
 from tests.engine.tasks.test_registry import RETRIEVAL_AND_LABELS
@@ -21,7 +23,7 @@ A = "random:256"
 
 
 @pytest.fixture
-def workspace(tmp_path) -> Workspace:
+def workspace(tmp_path: Path) -> Workspace:
     """An empty store beside a small data folder."""
     return Workspace(tmp_path / "store", folder.write(tmp_path / "data"))
 
@@ -72,7 +74,7 @@ def test_times_are_those_of_earlier_evaluations(workspace: Workspace) -> None:
     assert row["time"] == "about 40 s and 1 unknown"
 
 
-def test_an_encoder_that_cannot_be_loaded_is_said(workspace: Workspace, tmp_path) -> None:
+def test_an_encoder_that_cannot_be_loaded_is_said(workspace: Workspace, tmp_path: Path) -> None:
     """The others are estimated all the same."""
     bad, good = made(workspace, [f"dir:{tmp_path / 'nothing'}", A], ["StarterSTS"])
     assert bad.error and (good.error, good.results) == (None, 1)
@@ -95,7 +97,7 @@ def test_numbers_are_rounded_as_guesses() -> None:
     assert {seconds: roughly(seconds) for seconds in rounded} == rounded
 
 
-def test_tasks_stand_in_the_family_of_their_type(tmp_path) -> None:
+def test_tasks_stand_in_the_family_of_their_type(tmp_path: Path) -> None:
     """And those of MTEB's types make up a suite; each is scored by the kind of its data."""
     retrieving = Workspace(tmp_path / "store", folder.files(tmp_path, RETRIEVAL_AND_LABELS))
     here, job = page.tasks_here(retrieving), EvaluateJob.of(retrieving, ["random:8"], "mine")

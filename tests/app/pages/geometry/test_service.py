@@ -7,6 +7,7 @@ from tests.errors import refused
 from tests.fakes.workers import do_units
 from theodolite.app.pages.geometry import sections, service as geometry
 from theodolite.app.pages.geometry.answer import GeometrySpec, answer as ask
+from theodolite.app.workspace import Workspace
 from theodolite.engine.datasets.types import LabelledPairs, PairPart, ScoredPairs, Sentences
 
 
@@ -44,7 +45,7 @@ def test_more_than_can_be_paired_are_drawn() -> None:
     assert first.rows.tolist() == second.rows.tolist() and not geometry.take(data).info["drawn"]
 
 
-def test_what_is_wrong_with_the_data_is_said_once(starter) -> None:
+def test_what_is_wrong_with_the_data_is_said_once(starter: Workspace) -> None:
     """And not again for each encoder."""
     asked = GeometrySpec(["random:16", "random:17", "nonsense"], "nope")
     (answer,) = ask(starter, asked, lambda _: False)
@@ -65,7 +66,7 @@ def test_bad_questions_are_refused() -> None:
         geometry.take(Sentences("mine", ["x"]))
 
 
-def test_it_is_measured_once(starter) -> None:
+def test_it_is_measured_once(starter: Workspace) -> None:
     """Found again with the same numbers, and listed for the chart of all encoders."""
     measured = geometry.measure(starter, "random:32", "starter-pairs")
     again = geometry.stored(starter, "random:32", "starter-pairs")

@@ -4,6 +4,7 @@ import shutil
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -45,7 +46,7 @@ STARTER, PAIR = "starter-topics", ("wordllama", "random:256")
 AWAY = "api:https://api.invalid/v1#m"
 
 
-def by_label(workspace: Workspace):
+def by_label(workspace: Workspace) -> Callable[[Question], str]:
     """A judge who finds relevant what has the query's label."""
     return make.by_label(workspace, STARTER)
 

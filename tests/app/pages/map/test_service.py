@@ -2,6 +2,7 @@
 
 import io
 import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -66,7 +67,7 @@ def test_a_key_changes_with_everything_that_decides_the_map(workspace: Workspace
     assert key(method="pca", seed=1) == key(method="pca", seed=0)
 
 
-def test_one_text_under_two_names_has_two_maps(workspace: Workspace, tmp_path) -> None:
+def test_one_text_under_two_names_has_two_maps(workspace: Workspace, tmp_path: Path) -> None:
     """Even when the first was removed; and a new label is a new map, for its column is."""
     for name in ("first-name", "second-name"):
         dataset = collection(workspace, tmp_path, name, ["A boat.", "A train.", "Bread and salt."])
@@ -166,7 +167,7 @@ def test_the_run_makes_the_map_that_the_key_names(workspace: Workspace) -> None:
     assert forget.run(workspace.store, run)
 
 
-def test_a_changed_collection_has_no_map(workspace: Workspace, tmp_path) -> None:
+def test_a_changed_collection_has_no_map(workspace: Workspace, tmp_path: Path) -> None:
     """The name of an upload may be given again to other sentences."""
     name = collection(workspace, tmp_path, "changing", ["a b", "c d", "e f"])
     key = MapSpec(ENCODER, name, method="pca").make(workspace).key
@@ -189,7 +190,7 @@ def test_a_changed_collection_has_no_map(workspace: Workspace, tmp_path) -> None
     ids=["one", "two", "fewer than neighbours", "scripts and signs"],
 )
 def test_hard_collections_have_maps(
-    workspace: Workspace, tmp_path, lines: list[str], method: str
+    workspace: Workspace, tmp_path: Path, lines: list[str], method: str
 ) -> None:
     """A single sentence, fewer points than neighbours, text of every kind."""
     name = collection(workspace, tmp_path, f"hard{len(lines)}{len(lines[0])}", lines)
@@ -200,7 +201,7 @@ def test_hard_collections_have_maps(
 
 
 @pytest.mark.parametrize("method", ["pca", "umap", "tsne"])
-def test_equal_vectors_are_one_point(workspace: Workspace, tmp_path, method: str) -> None:
+def test_equal_vectors_are_one_point(workspace: Workspace, tmp_path: Path, method: str) -> None:
     """Nothing is measured between them, and the page says so."""
     words = tmp_path / "words.txt"
     words.write_text("the 1 2 3\nship 1 1 1\nred 0 0 1\nsea 2 0 1\nsails 0 3 1\n")

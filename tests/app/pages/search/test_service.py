@@ -3,6 +3,7 @@
 import json
 import re
 from collections import Counter
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -42,7 +43,7 @@ def in_words(workspace: Workspace, name: str, query: str) -> list[tuple[str, lis
     return [(h.sentence, [h.sentence[a:b] for a, b in h.spans]) for h in hits]
 
 
-def test_words_are_whole_and_in_any_order(workspace: Workspace, tmp_path) -> None:
+def test_words_are_whole_and_in_any_order(workspace: Workspace, tmp_path: Path) -> None:
     """Quotes make a phrase; scripts without spaces have no borders to words."""
     texts = ["The ship's hip", "A ship sails", "A hip sailor", "sails of a  SHIP", "C++, 日本語"]
     own = collection(workspace, tmp_path, "own-words", texts)

@@ -1,5 +1,7 @@
 """Pairs of spaces: what decides them, what is measured and said of it; and an upgrade."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy.spatial import procrustes
@@ -152,7 +154,7 @@ def test_clusters_are_columns_and_their_flow_adds_up(pair: spaces.Pair) -> None:
     assert sum(sizes) == len(a) and sizes == sorted(sizes, reverse=True)
 
 
-def test_a_run_does_its_units_and_may_do_them_twice(workspace: Workspace, tmp_path) -> None:
+def test_a_run_does_its_units_and_may_do_them_twice(workspace: Workspace, tmp_path: Path) -> None:
     """A collection of a few sentences in several scripts, one with markup, from start to end."""
     lines = [HOSTILE, "A boat at sea.", "A train in the rain.", "مرحبا 👩‍🚀", "Bread and salt."]
     question = SpacesSpec((A, B), collection(workspace, tmp_path, "few", lines), k=50, method="pca")
@@ -167,7 +169,7 @@ def test_umap_of_a_pair_begins_where_the_first_ended(workspace: Workspace) -> No
     assert second.initial == MapSpec(first.encoder, first.data).key(workspace)
 
 
-def test_identical_points_are_compared(workspace: Workspace, tmp_path) -> None:
+def test_identical_points_are_compared(workspace: Workspace, tmp_path: Path) -> None:
     """Four ways of writing the same words: nothing varies, and what has no value is none.
 
     Two points have no neighbourhoods, and are refused.
@@ -241,7 +243,7 @@ def test_recall_is_counted_by_hand(starter: Workspace) -> None:
 
 
 def test_the_map_is_used_as_the_page_says(
-    starter: Workspace, made: upgrade.Upgrade, tmp_path
+    starter: Workspace, made: upgrade.Upgrade, tmp_path: Path
 ) -> None:
     assert "Encoding" in made.notes()[1]  # a terminal says the price, which --texts is for
     made.npz(tmp_path / "bridge.npz")
@@ -277,7 +279,7 @@ def test_what_cannot_be_measured(starter: Workspace, monkeypatch: pytest.MonkeyP
     assert not unmade.rows() and not unmade.facts() and unmade.blocks()
 
 
-def test_vectors_in_a_file_can_be_new_but_not_all_equal(starter: Workspace, tmp_path) -> None:
+def test_vectors_in_a_file_can_be_new_but_not_all_equal(starter: Workspace, tmp_path: Path) -> None:
     """Only texts that the file has are encoded, to measure the time as well."""
     texts = [*dict.fromkeys(starter.catalog.load("starter-topics").sentences)]
     vectors = starter.load("random:4").encode(texts)

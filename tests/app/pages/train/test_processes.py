@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from tests.fakes.runs import BASE, sentences
 from tests.waiting import wait_until
 from theodolite.app.jobs.processes import ROOT
 from theodolite.app.pages.train import launch
+from theodolite.app.workspace import Workspace
 from theodolite.engine.train import train
 from theodolite.engine.training import Event, Finished, Noted, TrainSpec
 from theodolite.engine.training.checkpoint import newest_step
@@ -80,7 +82,7 @@ def test_events_are_read_among_what_libraries_print(tmp_path: Path) -> None:
 
 @pytest.mark.long  # `test_distributed` has the weights of two in one process, what follows an error
 @pytest.mark.parametrize("processes", [2, 4])
-def test_several_processes_train_as_one(workspace, tmp_path: Path, processes) -> None:
+def test_several_processes_train_as_one(workspace: Workspace, tmp_path: Path, processes) -> None:
     """And one of them tells."""
     wanted = spec(tmp_path, "together", processes=processes)
     events = list(launch.train(workspace, wanted, never))
@@ -92,7 +94,7 @@ def test_several_processes_train_as_one(workspace, tmp_path: Path, processes) ->
 
 @pytest.mark.long
 def test_a_killed_process_ends_all_and_the_training_goes_on(
-    workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """From its checkpoint, to the weights of one process that nothing befell."""
     monkeypatch.setenv("THEODOLITE_HOME", str(tmp_path / "store"))
@@ -108,7 +110,7 @@ def test_a_killed_process_ends_all_and_the_training_goes_on(
     assert_trained(tmp_path / "together", tmp_path)
 
 
-def test_what_cannot_be_trained_is_said_in_a_sentence(workspace, tmp_path: Path) -> None:
+def test_what_cannot_be_trained_is_said_in_a_sentence(workspace: Workspace, tmp_path: Path) -> None:
     """As by one process, and nothing of it stays."""
     wanted = spec(tmp_path, "together", processes=2)
     Path(wanted.train).unlink()
@@ -118,7 +120,7 @@ def test_what_cannot_be_trained_is_said_in_a_sentence(workspace, tmp_path: Path)
 
 
 @pytest.mark.long
-def test_stopped_it_keeps_what_it_has(workspace, tmp_path: Path) -> None:
+def test_stopped_it_keeps_what_it_has(workspace: Workspace, tmp_path: Path) -> None:
     """By asking the first process; and left alone, all end."""
     wanted = spec(tmp_path, "together", processes=2, steps=2000)
     seen: list[Event] = []
@@ -133,7 +135,7 @@ def test_stopped_it_keeps_what_it_has(workspace, tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def network():
+def network() -> Iterator[Network]:
     """Machines with a network of their own; skips where none can be made."""
     try:
         made = Network()

@@ -1,6 +1,7 @@
 """What page and verb of a training share: defaults, presets, paces, and what is said of a slip."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import gradio as gr
 import pytest
@@ -12,6 +13,7 @@ from tests.fakes.workers import happened
 from theodolite.app.blocks import Fold, Table
 from theodolite.app.jobs import submit
 from theodolite.app.pages.train.decoder_page import DecoderForm
+from theodolite.app.pages.train.form import Form
 from theodolite.app.pages.train.job import TrainDecoderJob, TrainJob
 from theodolite.app.pages.train.page import EncoderForm
 from theodolite.app.web.controls import Values
@@ -22,7 +24,7 @@ ENCODER = ("train", "unsup", "minilm", "--train", "starter", "--out", "never")
 DECODER = ("train-decoder", "random:16", "--train", "starter")
 
 
-def values(form, **changed) -> dict:
+def values(form: Form, **changed) -> dict:
     """A form that is filled in as the verbs above."""
     named = {"objective": "unsup", "base": "minilm", "train": "starter"}
     if isinstance(form, DecoderForm):
@@ -49,7 +51,7 @@ def refused(workspace: Workspace, *words: str) -> str:
     ],
 )
 def test_page_and_verb_say_the_same_of_a_slip(
-    workspace: Workspace, kind, verb: tuple[str, ...], field: str, typed: str
+    workspace: Workspace, kind: type[Form], verb: tuple[str, ...], field: str, typed: str
 ) -> None:
     """In the same sentences, hint and all."""
     form = kind(workspace)
@@ -71,7 +73,9 @@ def test_only_settings_that_are_read_are_shown(workspace: Workspace) -> None:
     assert shown == settings | {"Optimiser and batches"}
 
 
-def test_data_that_do_not_fit_are_refused_before_they_wait(workspace: Workspace, tmp_path) -> None:
+def test_data_that_do_not_fit_are_refused_before_they_wait(
+    workspace: Workspace, tmp_path: Path
+) -> None:
     """By the form as it is filled in, by the page and by both verbs that queue, in one sentence."""
     file, form = tmp_path / "lines.txt", EncoderForm(workspace)
     file.write_text("One sentence.\nAnother one.\n", encoding="utf-8")
@@ -128,7 +132,7 @@ def test_the_dev_set_is_one_that_is_here(workspace: Workspace) -> None:
 
 @pytest.mark.parametrize("kind", ["encoder", "decoder"])
 def test_what_a_training_takes_is_told_by_the_one_before(
-    workspace: Workspace, tmp_path, kind: str
+    workspace: Workspace, tmp_path: Path, kind: str
 ) -> None:
     """Unknown until one was done here; twice the epochs take twice as long."""
     out = tmp_path / "out"
@@ -147,7 +151,7 @@ def test_what_a_training_takes_is_told_by_the_one_before(
     assert job(replace(spec, precision="bf16")).pace(workspace) is None
 
 
-def test_what_a_sweep_takes_is_said_child_by_child(workspace: Workspace, tmp_path) -> None:
+def test_what_a_sweep_takes_is_said_child_by_child(workspace: Workspace, tmp_path: Path) -> None:
     """Of those that are as costly as one that was done; of the others nothing is known."""
     spec = small(write_sentences(tmp_path / "s.txt"), tmp_path / "out")
     list(happened(workspace, TrainJob(spec)))
@@ -159,7 +163,7 @@ def test_what_a_sweep_takes_is_said_child_by_child(workspace: Workspace, tmp_pat
 
 
 @pytest.mark.parametrize("kind", [EncoderForm, DecoderForm])
-def test_every_preset_can_be_trained(workspace: Workspace, kind) -> None:
+def test_every_preset_can_be_trained(workspace: Workspace, kind: type[Form]) -> None:
     """Its settings are shown as they are read."""
     form = kind(workspace)
     for preset in form.presets():

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,7 +28,7 @@ from theodolite.engine.decoding.facts import facts_of
 from theodolite.engine.decoding.presets import PRESETS
 from theodolite.engine.decoding.spec import DecoderSpec
 from theodolite.engine.errors import UserError
-from theodolite.engine.training import Evaluated, Finished, Noted, Started, TrainSpec
+from theodolite.engine.training import Evaluated, Event, Finished, Noted, Started, TrainSpec
 from theodolite.engine.training.base_spec import settings
 from theodolite.engine.training.events import Encoded, Stepped
 from theodolite.store import StoreError
@@ -40,7 +41,7 @@ def spec(tmp_path: Path) -> TrainSpec:
     return small(write_sentences(tmp_path / "sentences.txt"), tmp_path / "out")
 
 
-def here(workspace: Workspace, spec: TrainSpec):
+def here(workspace: Workspace, spec: TrainSpec) -> Iterator[Event]:
     """Train in this process."""
     for _, event in happened(workspace, TrainJob(spec)):
         yield event

@@ -1,5 +1,8 @@
 """An app over a small store, spoken to over HTTP without a browser."""
 
+from collections.abc import Iterator
+
+import httpx
 import pytest
 
 from tests.fakes.started import launched
@@ -12,7 +15,7 @@ ALLOWED = ["lab.example.org", "*.site.example"]
 
 
 @pytest.fixture(scope="module", autouse=True)
-def no_data():
+def no_data() -> Iterator[None]:
     """Opening Fairness with a data folder compares its sets, which takes long."""
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("THEODOLITE_DATA", raising=False)
@@ -28,7 +31,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
 
 
 @pytest.fixture(scope="module")
-def client(workspace: Workspace):
+def client(workspace: Workspace) -> Iterator[httpx.Client]:
     """Somebody without a browser, and the app without a login."""
     with launched(workspace, allow_hosts=ALLOWED) as made:
         yield made

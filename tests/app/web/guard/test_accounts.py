@@ -1,6 +1,7 @@
 """Logins: from a file, hashed by Argon2; each wrong password makes the next one wait."""
 
 import asyncio
+from pathlib import Path
 
 import pytest
 from argon2 import PasswordHasher
@@ -16,6 +17,7 @@ from theodolite.app.web.guard.login import (
     Login,
     visitor,
 )
+from theodolite.app.workspace import Workspace
 
 
 @pytest.fixture(autouse=True)
@@ -25,7 +27,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(PasswordHasher.__init__, "__defaults__", (1, 8, 1, *defaults[3:]))
 
 
-def test_the_logins_of_a_file_match_their_passwords_and_no_others(tmp_path) -> None:
+def test_the_logins_of_a_file_match_their_passwords_and_no_others(tmp_path: Path) -> None:
     """The lines are as the verb writes them; the hash is argon2-cffi's to check."""
     made = accounts.line("ada", "lovelace:1815")
     assert PasswordHasher().verify(made.partition(":")[2], "lovelace:1815")
@@ -57,7 +59,7 @@ def test_the_logins_of_a_file_match_their_passwords_and_no_others(tmp_path) -> N
     ids=repr,
 )
 def test_a_file_without_hashed_passwords_is_refused(
-    tmp_path, text: str, code: str, named: str
+    tmp_path: Path, text: str, code: str, named: str
 ) -> None:
     """A password that stands there as it is would be taken for one that is safe."""
     (tmp_path / "logins").write_text(text)
@@ -66,7 +68,7 @@ def test_a_file_without_hashed_passwords_is_refused(
     assert "lovelace" not in str(error.value)
 
 
-def test_a_file_that_is_not_there_is_said(tmp_path) -> None:
+def test_a_file_that_is_not_there_is_said(tmp_path: Path) -> None:
     """With what writes one."""
     with refused("no-file", "logins", "theodolite password"):
         accounts.Accounts.read(tmp_path / "logins")
@@ -151,7 +153,7 @@ def test_many_addresses_that_guess_at_one_name_are_held_back() -> None:
     asyncio.run(guess())
 
 
-def test_the_app_answers_guesses_so(workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_app_answers_guesses_so(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a hundred guesses over HTTP five are looked at, and then not even the right one is."""
     monkeypatch.setattr(Login.__init__, "__defaults__", (Clock(),))
     with launched(workspace, auth=LOGIN) as guesser:

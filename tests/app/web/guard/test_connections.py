@@ -6,12 +6,14 @@ import socket
 import threading
 import time
 import tracemalloc
+from collections.abc import Iterator
 from http.client import HTTPConnection
 
 import httpx
 import pytest
 import uvicorn
 from starlette.applications import Starlette
+from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
@@ -24,14 +26,14 @@ LONG = 1.5 * PATIENCE
 HALF = b"POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n"
 
 
-async def _echo(request) -> Response:
+async def _echo(request: Request) -> Response:
     return PlainTextResponse(str(len(await request.body())))
 
 
-async def _slow(request) -> Response:
+async def _slow(request: Request) -> Response:
     """As the stream of events to a page: long silence, then a word."""
 
-    async def words():
+    async def words() -> Iterator[bytes]:
         yield b"begun "
         await asyncio.sleep(LONG)
         yield b"ended"
@@ -39,14 +41,14 @@ async def _slow(request) -> Response:
     return StreamingResponse(words())
 
 
-async def _busy(request) -> Response:
+async def _busy(request: Request) -> Response:
     """An app that takes its time before it reads."""
     await asyncio.sleep(LONG)
     return PlainTextResponse(str(len(await request.body())))
 
 
-async def _large(request) -> Response:
-    async def pieces():
+async def _large(request: Request) -> Response:
+    async def pieces() -> Iterator[bytes]:
         for _ in range(2000):
             yield b"x" * 2**16
 
@@ -54,7 +56,7 @@ async def _large(request) -> Response:
 
 
 @pytest.fixture
-def port(monkeypatch: pytest.MonkeyPatch):
+def port(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
     """A server whose patience is short."""
     monkeypatch.setattr(connections, "PATIENCE", PATIENCE)
     monkeypatch.setattr(connections, "MAX_OF_ADDRESS", 20)
@@ -128,7 +130,7 @@ def test_who_goes_on_sending_what_was_refused_is_left(port: int) -> None:
 def test_what_takes_long_is_not_cut_off(port: int) -> None:
     """A stream that is silent, an upload that goes on, an app that has not begun to read."""
 
-    def trickle():
+    def trickle() -> Iterator[bytes]:
         for _ in range(12):
             time.sleep(LONG / 12)
             yield b"12345"
@@ -170,7 +172,7 @@ def test_what_needs_no_login_takes_no_more_than_a_form(
     file = b'--x\r\nContent-Disposition: form-data; name="username"; filename="a"\r\n\r\n'
     sent = 0
 
-    def pieces():
+    def pieces() -> Iterator[bytes]:
         nonlocal sent
         yield file
         for _ in range(8):

@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
@@ -64,7 +65,7 @@ def demo(store: Path) -> Workspace:
 
 
 @pytest.fixture(scope="module")
-def stranger(demo: Workspace):
+def stranger(demo: Workspace) -> Iterator[httpx.Client]:
     """Somebody without a browser, at an address of their own, to whom time does not pass."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Visitors.__init__, "__defaults__", (Clock(),))
@@ -257,7 +258,7 @@ def looking(owner: Workspace) -> Workspace:
 
 
 @pytest.fixture(scope="module")
-def visitor(looking: Workspace):
+def visitor(looking: Workspace) -> Iterator[httpx.Client]:
     """Someone who is signed in to the read-only app and has no browser."""
     with launched(looking, auth=LOGIN) as client:
         client.post("/login", data=dict(zip(("username", "password"), LOGIN, strict=True)))

@@ -6,6 +6,7 @@ What a browser makes of the answers is in tests/ui/test_foreign_pages.py.
 import os
 import re
 import socket
+from collections.abc import Iterator
 from urllib.parse import quote
 
 import httpx
@@ -17,6 +18,7 @@ from tests.fakes.started import launched, serving
 from theodolite.app import serve
 from theodolite.app.components import modules
 from theodolite.app.web.routes import PLOTLY_JS
+from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
 from theodolite.store.errors import StoreGone
 
@@ -31,7 +33,7 @@ FOREIGN = [
 
 
 @pytest.fixture(scope="module")
-def stranger(workspace):
+def stranger(workspace: Workspace) -> Iterator[httpx.Client]:
     """The same before a login that nobody gave."""
     with launched(workspace, auth=LOGIN) as made:
         yield made
@@ -52,7 +54,9 @@ def test_a_tab_that_has_left_is_no_error(
 # Pages that open
 
 
-def test_a_page_that_opens_is_noted_for_evaluations(client: httpx.Client, workspace) -> None:
+def test_a_page_that_opens_is_noted_for_evaluations(
+    client: httpx.Client, workspace: Workspace
+) -> None:
     """They step aside then; not for files, nor for what a page of others asks."""
     visited = workspace.store.folder / "visited"
     visited.touch()
@@ -322,7 +326,7 @@ FAILED = '"success":false'
 
 
 @pytest.fixture(scope="module")
-def port(workspace):
+def port(workspace: Workspace) -> Iterator[int]:
     """Of the app as the proxy finds it."""
     with launched(workspace, root_path=BELOW, allow_hosts=["example.org", *ALLOWED]) as client:
         yield int(client.base_url.port or 80)
@@ -351,7 +355,7 @@ def test_the_proxy_may_strip_the_folder_or_pass_it_on(port: int, before: str) ->
 
 
 def test_a_store_that_is_gone_is_no_good_health(
-    workspace, port: int, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, port: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Said to the proxy by its status; nothing of where the store lies."""
 
@@ -402,7 +406,7 @@ def test_a_name_is_read_in_either_case(text: str) -> None:
 
 @needs_ipv6
 @pytest.mark.parametrize(("host", "auth"), [("::1", None), ("::", ("ada", "lovelace"))])
-def test_it_listens_on_ipv6(workspace, host: str, auth: tuple[str, str] | None) -> None:
+def test_it_listens_on_ipv6(workspace: Workspace, host: str, auth: tuple[str, str] | None) -> None:
     """And prints an address that a browser can open."""
     with serving(workspace, host=host, auth=auth) as demo:
         assert demo.local_url == f"http://[{host}]:{demo.server_port}/"

@@ -12,6 +12,7 @@ import os
 import random
 import sys
 import uuid
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -323,7 +324,7 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def opened():
+def opened() -> Iterator[set[str]]:
     """Paths that this process opens, as far as the interpreter tells."""
     found: set[str] = set()
     watching = [True]
@@ -345,7 +346,7 @@ def running(house: Path, request: pytest.FixtureRequest):
 
 
 @pytest.fixture
-def caller(running):
+def caller(running) -> Iterator[httpx.Client]:
     """Somebody without a browser, each time from another address."""
     headers = {"X-Forwarded-For": f"10.2.{next(ADDRESSES) % 256}.1"}
     with httpx.Client(base_url=running.local_url, timeout=60, headers=headers) as made:
@@ -413,7 +414,7 @@ async def asked(app, method: str, path: str, query: bytes, number: int) -> tuple
     return status, b"".join(seen).decode("utf-8", "replace")
 
 
-def requests_of(drawn: random.Random, targets: list[str]):
+def requests_of(drawn: random.Random, targets: list[str]) -> Iterator[tuple[str, str, bytes]]:
     """Method, path, query."""
     for _ in range(PATHS):
         method = drawn.choice(("GET", "GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"))
