@@ -47,11 +47,13 @@ class Converted:
         path: the file itself if nothing had to be done, else a new one.
         note: what was done, in a sentence; else empty.
         sheets: names of the sheets of an Excel file.
+        sheet: the one that was read.
     """
 
     path: Path
     note: str = ""
     sheets: tuple[str, ...] = ()
+    sheet: str = ""
 
 
 def convert(file: Path, folder: Path, sheet: str = "") -> Converted:
@@ -249,7 +251,8 @@ def _sheet(file: Path, target: Path, sheet: str) -> Converted:
             " Formulas without a value were read as empty: open the file in a spreadsheet program "
             "and save it again."
         )
-    return Converted(target, f"The sheet {picked} of {file.name} was read.{more}", names)
+    note = f"The sheet {picked} of {file.name} was read.{more}"
+    return Converted(target, note, names, picked)
 
 
 def _write(sheet: Any, target: Path, name: str) -> bool:

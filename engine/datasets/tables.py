@@ -79,9 +79,10 @@ class Mapping:
         missing = [role for role in needed if not self.columns.get(role)]
         unknown = [role for role in self.columns if role not in roles_of(self.kind)]
         if missing or unknown:
-            fault = f"no column for {missing[0]!r}" if missing else f"a role {unknown[0]!r}"
             raise UserError(
-                f"The mapping of these {self.kind} has {fault}.",
+                f"There is no column for {missing[0]!r}."
+                if missing
+                else f"{self.kind.capitalize()} have no role {unknown[0]!r}.",
                 f"{self.kind.capitalize()} need a column for each of: {', '.join(needed)}.",
                 code="missing" if missing else "unknown",
             )

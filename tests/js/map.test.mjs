@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { crowding, labelColours, paint, rampColour, rgb } from "../../app/components/js/map/colours.js";
-import { percent } from "../../app/components/js/map/dom.js";
+import { percent, short } from "../../app/components/js/map/dom.js";
 import { forward, interleave, nearestPoint, pointGrid, pointsInside, topmost } from "../../app/components/js/map/points.js";
 import { markLook, pointLook, webglScene } from "../../app/components/js/map/scene.js";
 import { allowed, remember, subscribe, undoRedo, update } from "../../app/components/js/map/state.js";
@@ -24,6 +24,10 @@ function inside(polygon, x, y) {
   });
   return crossed;
 }
+
+test("lengths of sentences are whole numbers, however long", () => {
+  assert.deepEqual([47, 12345, 0.12345, 1234.5].map(short), ["47", "12,345", "0.123", "1230"]);
+});
 
 test("the nearest point is the one that looking at all would find", () => {
   const xy = cloud(500);

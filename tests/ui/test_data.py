@@ -2,6 +2,7 @@
 
 import re
 
+import openpyxl
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -74,6 +75,25 @@ def test_a_file_becomes_a_data_set_and_is_removed_again(visit, workspace, tmp_pa
     page.get_by_role("button", name="Remove upload:graded permanently").click()
     says(page.locator("body"), "upload:graded was removed")
     assert workspace.store.uploads.get("graded") is None
+
+
+def test_a_sheet_is_chosen_and_a_column_without_text_is_said(visit, tmp_path):
+    """Also where the first one cannot be read; which one was stands in the box."""
+    (book := openpyxl.Workbook()).active.append(["Read me"])
+    sheet = book.create_sheet("Rows")
+    for number in range(9):
+        sheet.append([number / 7])
+    book.save(tmp_path / "mine.xlsx")
+    page = bringing(visit.open("data"))
+    page.set_input_files(BOX, tmp_path / "mine.xlsx")
+    box = page.locator("#sheet input")
+    says(page.get_by_role("alert"), "no row")
+    expect(box).to_have_value("Sheet")
+    box.click()
+    page.get_by_role("option", name="Rows").click()
+    says(page.locator("#look"), "9 rows", "No column looks like the text")
+    page.locator("#take-in").click()
+    says(page.get_by_role("alert"), "no column for 'text'")
 
 
 def test_the_panel_of_the_rest_opens_and_closes(visit):

@@ -110,8 +110,8 @@ def build(workspace: Workspace, *, again: bool = False) -> Any:
     controls = Controls(*CONTROLS)
     file = controls.render("file")
     notice = parts.notice()
+    sheet = controls.render("sheet")
     with gr.Column(visible=False, elem_id="mapping") as body:
-        sheet = controls.render("sheet")
         look = web.answer(elem_id="look")
         with gr.Column(elem_id="fields") as fields:
             with gr.Row():
@@ -123,6 +123,7 @@ def build(workspace: Workspace, *, again: bool = False) -> Any:
             controls.render("name")
         add = gr.Button("Add data set", variant="primary", elem_id="take-in")
     kind, made_for = controls["kind"], controls["type"]
+    hidden = dict.fromkeys([sheet, body], gr.update(visible=False))
 
     def fields_of(kind: str) -> dict[Any, Any]:
         """Show only the fields of a kind, and the choice among its types of task if it has some."""
@@ -134,24 +135,32 @@ def build(workspace: Workspace, *, again: bool = False) -> Any:
             made_for: gr.update(visible=bool(choices), choices=choices, value=first),
         }
 
-    def read(values: Values) -> Answer:
+    def read(values: Values) -> Iterator[Answer]:
         """Read the files and fill the form with guesses."""
         if not values.file:
-            return None
+            yield None
+            return
         with service.bring([Path(file) for file in values.file], values.sheet or "") as folder:
+            sheets, several = list(folder.sheets), len(folder.sheets) > 1
+            # Before the rest: where this one cannot be read, another is chosen.
+            yield {sheet: gr.update(choices=sheets, value=folder.sheet or None, visible=several)}
             path = folder.path
             preview = tables.preview(path, path.name, HEADERS[values.header])
             doubts = [f"{text}: choose below." for text in service.doubts(path, preview)[0]]
         name = Path(values.file[0]).name if len(values.file) == 1 else path.name
         by_role = fields_of(preview.kind)
         needed, columns = NEEDED.get(preview.kind, ()), list(preview.columns)
+        doubts += [
+            f"No column looks like the {ROLES[role].lower()}: choose one below."
+            for role in needed
+            if preview.type is None and role not in preview.guesses
+        ]
         for role in ROLES:
             offered = columns if role in needed else ["", *columns]
             by_role[controls[role]] |= {"choices": offered, "value": preview.guesses.get(role)}
-        return {
+        yield {
             **by_role,
             body: gr.update(visible=True),
-            sheet: gr.update(choices=list(folder.sheets), visible=len(folder.sheets) > 1),
             fields: gr.update(visible=preview.type is None),
             look: web.value(_look(name, preview, [*folder.notes, *doubts])),
             kind: preview.kind,
@@ -159,9 +168,9 @@ def build(workspace: Workspace, *, again: bool = False) -> Any:
         }
 
     def read_new(values: Values) -> Iterator[Answer]:
-        """Read other files, whose name is not that of the ones before; what those were is gone."""
-        yield {body: gr.update(visible=False)}
-        yield read(Values(**vars(values) | {"name": ""}))
+        """Read other files, with a name and sheets of their own; what was before is gone."""
+        yield hidden
+        yield from read(Values(**vars(values) | {"name": "", "sheet": ""}))
 
     def mapping_of(values: Values) -> tables.Mapping:
         """The roles of columns as they are chosen."""
@@ -179,7 +188,7 @@ def build(workspace: Workspace, *, again: bool = False) -> Any:
             mapping = service.packed_mapping(path) or mapping_of(values)
             name = values.name.strip()
             row = service.keep(workspace, path, path.name, name, mapping, notes=folder.notes)
-        closed = {} if again else {file: None, body: gr.update(visible=False)}
+        closed = {} if again else {file: None, **hidden}
         return {added: f"upload:{row['name']}", **closed}
 
     shape(fields_of, {kind: [kind for _, kind in OFFERED]})
@@ -189,7 +198,7 @@ def build(workspace: Workspace, *, again: bool = False) -> Any:
     on(other, read_new, controls, outputs, notice, show_progress_on=file)
     asks = [sheet.input, controls["header"].input]
     on(asks, read, controls, outputs, notice, show_progress_on=file)
-    on(add.click, take, controls, [added, file, body], notice, show_progress_on=add)
+    on(add.click, take, controls, [added, file, *hidden], notice, show_progress_on=add)
     return added
 
 

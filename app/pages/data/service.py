@@ -135,11 +135,13 @@ class Brought:
         path: the file.
         notes: what was converted for it, in sentences.
         sheets: names of the sheets of an Excel file.
+        sheet: the one that was read.
     """
 
     path: Path
     notes: Sequence[str] = ()
     sheets: Sequence[str] = ()
+    sheet: str = ""
 
 
 @contextmanager
@@ -182,7 +184,7 @@ def bring(files: Sequence[Path], sheet: str = "") -> Iterator[Brought]:
         if len(files) == 1 and files[0].is_file():
             (only,) = converted.values()
             try:
-                yield Brought(only.path, notes, only.sheets)
+                yield Brought(only.path, notes, only.sheets, only.sheet)
             except UserError as error:
                 if not only.sheets[1:] or only.path.name not in error.message:
                     raise

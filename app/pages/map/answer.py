@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from theodolite.app.blocks import Block, Finding
 from theodolite.app.components.map import NEIGHBOURS, StoredMap, point_map, url
-from theodolite.app.formats import percent
+from theodolite.app.formats import percent, plural
 from theodolite.app.pages.map import service
 from theodolite.app.pages.map.job import MapSpec, Unmade, is_running, preview
 from theodolite.app.question import Answer, Do, Question
@@ -92,7 +92,7 @@ class Map(Answer, StoredMap):
             )
             if is_running(self.workspace, self.spec):
                 more["making"] = url(self.spec.key(self.workspace))
-        text = f"{len(self.points):,} sentences of {self.info['dataset']} as "
+        text = f"{plural(len(self.points), 'sentence')} of {self.info['dataset']} as "
         text += f"{self.info['encoder']} has them"
         return [
             point_map(self, self.k, partial(service.nearest, self.workspace, self), **more),

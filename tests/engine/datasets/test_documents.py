@@ -276,6 +276,7 @@ def test_a_sheet_of_excel(tmp_path: Path) -> None:
     book.save(file)
     first = convert(file, tmp_path)
     assert first.sheets == ("Empty", "Notes", "Rows") and "Rows" in first.note
+    assert first.sheet == "Notes"
     assert first.path.name == "mine.csv" and first.path.read_text() == "Read me\n"
     rows = convert(file, tmp_path, "Rows").path.read_text("utf-8").splitlines()
     assert rows == ["sentence,grade,day", '"A, cat",3,2026-01-02', "", "B,2.5,"]  # numbered alike

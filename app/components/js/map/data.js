@@ -1,6 +1,6 @@
 // What the map fetches from the server, and what of it is seen: coordinates, columns, texts.
 
-import { ratio } from "./dom.js";
+import { ratio, short } from "./dom.js";
 import { fetched, readTexts } from "./parts.js";
 import { SIZES, project } from "./view.js";
 
@@ -40,7 +40,7 @@ export const seen = (ui) => ({ ...project(ui.map.view, ui.stage.clientWidth, ui.
 export const placeOf = (ui, view, i) => view.toScreen(ui.map.xy[2 * i], ui.map.xy[2 * i + 1]);
 
 export const valueOf = (by, i) =>
-  by.kind === "label" ? by.labels[by.values[i]] ?? "–" : Number.isNaN(by.values[i]) ? "not measured" : by.values[i].toPrecision(3);
+  by.kind === "label" ? by.labels[by.values[i]] ?? "–" : Number.isNaN(by.values[i]) ? "not measured" : short(by.values[i]);
 
 // The column that the points are coloured by, null for none.
 export const colouring = (ui) => (ui.map.colour === null ? null : ui.map.columns[ui.map.colour]);

@@ -5,6 +5,9 @@ export const isDark = () => document.body.classList.contains("dark");
 export const token = (name) => getComputedStyle(document.body).getPropertyValue(`--t-${name}`).trim();
 export const ratio = () => Math.min(2, window.devicePixelRatio || 1);
 export const count = (n) => n.toLocaleString("en-GB");
+
+// A whole number as it is, any other in three digits.
+export const short = (value) => (Number.isInteger(value) ? count(value) : String(Number(value.toPrecision(3))));
 export const cosine = (value) => value.toFixed(3).replace("-0.000", "0.000").replace("-", "−");
 
 // A share of 1, as Python's `formats.percent` writes it with one decimal.

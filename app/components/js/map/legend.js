@@ -2,7 +2,7 @@
 
 import { rampColour } from "./colours.js";
 import { colouring } from "./data.js";
-import { count, el } from "./dom.js";
+import { count, el, short } from "./dom.js";
 import { save, tables } from "./files.js";
 import { update } from "./state.js";
 import { colourBy, filterBy } from "./tools.js";
@@ -83,5 +83,5 @@ function rampLegend(ui, by) {
   }
   const stops = [0, 0.25, 0.5, 0.75, 1].map((s) => `rgb(${rampColour(s).join(" ")})`).join(", ");
   return el("div", {}, el("div", { class: "t-map-ramp", style: `background: linear-gradient(to right, ${stops})` }),
-    el("p", { class: "t-small" }, `${low.toPrecision(3)} to ${high.toPrecision(3)}`), from, to);
+    el("p", { class: "t-small" }, low === high ? short(low) : `${short(low)} to ${short(high)}`), from, to);
 }
