@@ -135,32 +135,30 @@ def build(workspace: Workspace, *, again: bool = False) -> Any:
             made_for: gr.update(visible=bool(choices), choices=choices, value=first),
         }
 
-    def read(values: Values) -> Iterator[Answer]:
+    def read(values: Values) -> Answer:
         """Read the files and fill the form with guesses."""
         if not values.file:
-            yield None
-            return
+            return hidden
         with service.bring([Path(file) for file in values.file], values.sheet or "") as folder:
-            sheets, several = list(folder.sheets), len(folder.sheets) > 1
-            # Before the rest: where this one cannot be read, another is chosen.
-            yield {sheet: gr.update(choices=sheets, value=folder.sheet or None, visible=several)}
+            sheets = list(folder.sheets)
+            box = gr.update(choices=sheets, value=folder.sheet or None, visible=len(sheets) > 1)
             path = folder.path
-            preview = tables.preview(path, path.name, HEADERS[values.header])
+            try:
+                preview = tables.preview(path, path.name, HEADERS[values.header])
+            except UserError as error:  # another sheet can be chosen
+                return {sheet: box, notice: parts.problem(error)}
             doubts = [f"{text}: choose below." for text in service.doubts(path, preview)[0]]
         name = Path(values.file[0]).name if len(values.file) == 1 else path.name
         by_role = fields_of(preview.kind)
         needed, columns = NEEDED.get(preview.kind, ()), list(preview.columns)
-        doubts += [
-            f"No column looks like the {ROLES[role].lower()}: choose one below."
-            for role in needed
-            if preview.type is None and role not in preview.guesses
-        ]
+        doubts += _lacks(preview)
         for role in ROLES:
             offered = columns if role in needed else ["", *columns]
             by_role[controls[role]] |= {"choices": offered, "value": preview.guesses.get(role)}
-        yield {
+        return {
             **by_role,
             body: gr.update(visible=True),
+            sheet: box,
             fields: gr.update(visible=preview.type is None),
             look: web.value(_look(name, preview, [*folder.notes, *doubts])),
             kind: preview.kind,
@@ -169,8 +167,8 @@ def build(workspace: Workspace, *, again: bool = False) -> Any:
 
     def read_new(values: Values) -> Iterator[Answer]:
         """Read other files, with a name and sheets of their own; what was before is gone."""
-        yield hidden
-        yield from read(Values(**vars(values) | {"name": "", "sheet": ""}))
+        yield {body: gr.update(visible=False)}
+        yield read(Values(**vars(values) | {"name": "", "sheet": ""}))
 
     def mapping_of(values: Values) -> tables.Mapping:
         """The roles of columns as they are chosen."""
@@ -204,6 +202,16 @@ def build(workspace: Workspace, *, again: bool = False) -> Any:
 
 def _belongs(role: str, kind: str) -> bool:
     return kind in NEEDED and role in roles_of(kind)
+
+
+def _lacks(preview: tables.Preview) -> list[str]:
+    """The columns that a table of its kind needs and that no column was taken for."""
+    needed = NEEDED.get(preview.kind, ()) if preview.type is None else ()
+    return [
+        f"No column looks like the {ROLES[role].lower()}: choose one below."
+        for role in needed
+        if role not in preview.guesses
+    ]
 
 
 def _look(name: str, preview: tables.Preview, notes: Sequence[str]) -> list[Block]:
