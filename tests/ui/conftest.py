@@ -88,9 +88,9 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
 
 @pytest.fixture(scope="module", autouse=True)
 def left_as_it_was(workspace: Workspace) -> Iterator[None]:
-    """Nothing gets into the next file's pages: no run that waits, no encoder and no upload."""
+    """Nothing gets into the next file's pages: no run that waits, encoder, result or upload."""
     store = workspace.store
-    known = set(store.encoders.names())
+    known, results = set(store.encoders.names()), {row["id"] for row in store.results.table()}
     yield
     for run in store.runs.list(("queued", "running")):
         store.runs.cancel(run["id"])

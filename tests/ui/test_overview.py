@@ -57,9 +57,10 @@ def test_the_keyboard_opens_a_result_and_it_can_be_removed(visit, workspace):
 def test_long_names_of_tasks_break_before_the_table_scrolls(visit, workspace):
     """Set-ups with chunks beside tasks of the starter set and the means."""
     for chunks in ("recursive", "sentences", "headings"):
-        invent(workspace, "random:256", f"upload:handbook|queries:rule|chunk:{chunks},400,50", 0.5)
+        task = f"upload:handbook|queries:rule|chunk:{chunks},400,50"
+        invent(workspace, "random:256", task, 0.5, dim=256)
     for task in ("MR", "CR", "SUBJ", "MPQA"):
-        invent(workspace, "random:256", task, 0.5)
+        invent(workspace, "random:256", task, 0.5, dim=256)
     page = visit.open()
     expect(page.locator(".t-heat-table thead th")).to_contain_text(["recursive,400,50"])
     assert page.locator(".t-heat-scroll").evaluate("one => one.scrollWidth <= one.clientWidth")

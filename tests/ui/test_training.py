@@ -248,14 +248,17 @@ def test_values_or_a_table_of_the_paper_are_one_sweep(visitor, place, desk):
     """What they make is shown before, with its command."""
     page = form(visitor(place))
     page.get_by_role("button", name="Try several values at once").click()
-    page.wait_for_function(  # Gradio may empty a fold that it still draws: again until it is read
+    page.wait_for_function(  # Gradio may empty a fold that it still draws, or not hear it yet
         """(text) => {
           const box = document.querySelector("#sweep-values textarea");
-          if (!box || box.value === text) return document.querySelector("[role=alert]");
-          box.value = text;
-          box.dispatchEvent(new Event("input", { bubbles: true }));
+          if (box) {
+            box.value = text;
+            box.dispatchEvent(new Event("input", { bubbles: true }));
+          }
+          return document.querySelector("[role=alert]");
         }""",
         arg="temprature = 0.1",
+        polling=1000,
     )
     says(page.get_by_role("alert"), "no field 'temprature'")
     page.locator("#sweep-values textarea").fill("temperature = 0.05, 0.1\nseed = 1, 2, 3")
