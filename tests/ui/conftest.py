@@ -96,6 +96,7 @@ def left_as_it_was(workspace: Workspace) -> Iterator[None]:
         store.runs.cancel(run["id"])
     for name in set(store.encoders.names()) - known:
         store.encoders.remove(name)
+    store.results.remove([row["id"] for row in store.results.table() if row["id"] not in results])
     for upload in store.uploads.list():
         store.uploads.remove(upload["name"])
 
