@@ -436,7 +436,7 @@ SEARCH = Question(
     SearchAnswer,
     (
         'search "a dog runs on the grass" --in flickr30k -e minilm -e random:256 -k 5',
-        'search "a dog runs" --unlike "a dog sleeps" --least 0.4',
+        'search "a dog runs" --unlike "a dog sleeps" --least 0.2',
         'search "^Who .*[?]$" --by pattern',
         'search "How are keys renewed?" --in upload:manual --chunks "whole, recursive,400,50"',
     ),
