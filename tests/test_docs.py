@@ -189,13 +189,14 @@ def test_verbs_protocols_and_names_are_those_of_the_code(site: Path) -> None:
 
 def test_every_page_of_the_app_has_a_page(site: Path) -> None:
     """Under the name of its address, with its title and picture, and in the list of pages."""
-    from theodolite.app.ui import PAGES
+    from theodolite.app.ui import RAIL
 
     listed = (site / "pages" / "index.html").read_text(encoding="utf-8")
-    for page in PAGES:
+    tabs = [tab for group in RAIL for entry in group for tab in entry.pages.items()]
+    for label, page in tabs:
         name = page.PATH or "overview"
         assert page.TITLE in headings(site / "pages" / f"{name}.html")
-        assert f'<td><a href="{name}.html">{page.TITLE}</a></td>' in listed
+        assert f'<td><a href="{name}.html">{label}</a></td>' in listed
         written = (ROOT / "docs" / "pages" / f"{name}.md").read_text(encoding="utf-8")
         assert f"![The page {page.TITLE}]({name}.webp)" in written
 

@@ -1,4 +1,4 @@
-"""The pages that decode: Decode, Interpolate and Arithmetic, by mouse and by keyboard."""
+"""The pages that decode: Decode, Interpolation and Arithmetic, by mouse and by keyboard."""
 
 import pytest
 from playwright.sync_api import expect
@@ -76,7 +76,7 @@ def test_what_is_written_before_the_page_is_filled_stays(visit):
     expect(page.get_by_role("alert")).to_have_count(0)
 
 
-# The page Interpolate: the strip, the slider that needs no Python, the chart with its numbers.
+# The page Interpolation: the strip, the slider that needs no Python, the chart with its numbers.
 
 
 def test_a_way_is_walked(visit):

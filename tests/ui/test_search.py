@@ -1,4 +1,4 @@
-"""The pages Search and Curate: columns of neighbours, tables, large sets in the background."""
+"""The pages Search and Checks: columns of neighbours, tables, large sets in the background."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""The pages of training: Train and Train decoder, Trainings, and Diagnose.
+"""The pages of training: Train and Train a decoder, Trainings, and Diagnosis.
 
 Forms that say the command, the cost and what is wrong; curves that follow; runs for real.
 """

@@ -1,4 +1,4 @@
-"""The page *Curate*: duplicates, outliers, leaks, typical sentences of a collection."""
+"""The page *Checks*: duplicates, outliers, leaks, typical sentences of a collection."""
 
 from dataclasses import replace
 from functools import partial
@@ -16,7 +16,7 @@ from theodolite.app.web import parts
 from theodolite.app.web.controls import Control, Controls, Values, shape
 from theodolite.app.workspace import Workspace
 
-TITLE = "Curate"
+TITLE = "Checks"
 PATH = "curate"
 FIRST = "outliers"
 CONTROLS = web.controls(

@@ -454,7 +454,7 @@ DECODE = Page(
     build_decode,
 )
 INTERPOLATION = Page(
-    "Interpolate",
+    "Interpolation",
     "interpolate",
     "Move through the space from one sentence to another: each step is a point between their "
     "vectors, and the decoder writes the sentence it finds there.",

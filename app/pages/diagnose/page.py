@@ -1,4 +1,4 @@
-"""The page *Diagnose*: reconstructions of new sentences, compared with two baselines."""
+"""The page *Diagnosis*: reconstructions of new sentences, compared with two baselines."""
 
 from functools import partial
 from typing import Any
@@ -14,7 +14,7 @@ from theodolite.app.web import parts
 from theodolite.app.web.controls import Control, Controls, Values
 from theodolite.app.workspace import Workspace
 
-TITLE = "Diagnose"
+TITLE = "Diagnosis"
 PATH = "diagnose"
 DESCRIPTION = (
     "Decode held-out sentences and measure the reconstructions: which words, in which order. "

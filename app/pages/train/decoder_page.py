@@ -1,4 +1,4 @@
-"""The page *Train decoder*: the form of a decoder's training, and the installed decoders."""
+"""The page *Train a decoder*: the form of a decoder's training, and the installed decoders."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -21,7 +21,7 @@ from theodolite.engine.decoding.spec import DecoderSpec
 from theodolite.engine.errors import UserError
 
 __all__ = ["CLOSED", "PATH", "TITLE", "build"]
-TITLE = "Train decoder"
+TITLE = "Train a decoder"
 PATH = "train-decoder"
 DESCRIPTION = (
     "Train a decoder for an encoder: a language model that reconstructs a sentence from its "
