@@ -6,6 +6,7 @@ variables (`--t-ink`, `--t-accent`, …), figures take `SERIES`.
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -209,6 +210,7 @@ def script() -> str:
     return "\n".join(file.read_text(encoding="utf-8") for file in files)
 
 
+@cache  # a stranger who opens the login has no file read
 def css() -> str:
     """Return the palette as CSS variables, followed by all our style sheets."""
     sheets = [

@@ -137,9 +137,9 @@ def guess(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> tuple[Kind, 
         plain = within | {_bare(c): c for c in free}
         if column := next((plain[name] for name in names if name in plain), None):
             roles[role] = column
-    if "negative" in roles and "positive" not in roles and "anchor" in roles:
+    if {"anchor", "document", "negative"} <= roles.keys() and "positive" not in roles:
         # What `mine_hard_negatives` writes of questions and answers.
-        roles |= {"positive": roles["document"]} if "document" in roles else {}
+        roles["positive"] = roles["document"]
     if "grade" in roles and not (
         roles["grade"] in numeric and _is_whole(rows, columns.index(roles["grade"]))
     ):

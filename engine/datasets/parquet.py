@@ -95,7 +95,7 @@ class ParquetFile:
             columns = None if choose is None else choose(fields.names)
             self._check(columns, bounded)
             self._fields = [f for f in fields if columns is None or f.name in columns]
-            if lists := self._leaves([f.name for f in self._fields if _is_list(f.type)]):
+            if lists := self._leaves([f.name for f in self._fields if _is_texts(f.type)]):
                 # By number: a text may be in any number of lists, which would not fit unpacked.
                 metadata = self._file.metadata
                 self._file = pq.ParquetFile(
@@ -249,7 +249,7 @@ def _each(column: pa.Array) -> pa.Array:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
+    if _is_list(column.type):
         within = np.append(0, np.cumsum(_each(column.values).fill_null(0)))
         return pa.array(np.diff(within[column.offsets.to_numpy()]))
     if pa.types.is_dictionary(column.type):
@@ -265,19 +265,24 @@ def _is_opaque(field: pa.Field) -> bool:
     from pyarrow import types
 
     kind = field.type
-    if last_part(field.name) in LABELS and (types.is_list(kind) or types.is_large_list(kind)):
+    if last_part(field.name) in LABELS and _is_list(kind):
         kind = kind.value_type
     if types.is_dictionary(kind):
         kind = kind.value_type
     number = types.is_primitive(kind) or types.is_decimal(kind) or types.is_null(kind)
-    return not (is_text(kind) or number or _is_list(kind))
+    return not (is_text(kind) or number or _is_texts(kind))
 
 
 def _is_list(kind: pa.DataType) -> bool:
-    """Whether the values of a type are lists of texts."""
+    """Whether the values of a type are lists."""
     from pyarrow import types
 
-    return (types.is_list(kind) or types.is_large_list(kind)) and is_text(kind.value_type)
+    return types.is_list(kind) or types.is_large_list(kind)
+
+
+def _is_texts(kind: pa.DataType) -> bool:
+    """Whether the values of a type are lists of texts."""
+    return _is_list(kind) and is_text(kind.value_type)
 
 
 def is_text(kind: pa.DataType) -> bool:

@@ -1,7 +1,7 @@
 """A panel which follows a background run on the page that started it; the address names the run.
 
 While the run is alive, it asks every second, and each answer waits until then for a change. A run
-that failed or was cancelled may be retried elsewhere: it is looked at now and then.
+that failed or was cancelled may be retried elsewhere: it is polled now and then.
 """
 
 import time

@@ -133,10 +133,12 @@ class Guard:
             return PlainTextResponse("Other sites cannot do this", status_code=403)
         known = await requests.is_signed_in(request)
         if a_page and request.method == "GET":
-            asks = not requests.is_from_our_page(request)
-            question = await asyncio.to_thread(self._question, request, known) if asks else None
+            if not requests.is_from_our_page(request):
+                question = await asyncio.to_thread(self._question, request, known)
+                if question is not None:
+                    return question
             redirected = path != "/" and path.endswith("/")  # by Gradio
-            return question or (None if known or redirected else login_page())
+            return None if known or redirected else login_page()
         if not known and not a_page and not requests.is_open(path):
             return JSONResponse({"detail": {"error": "Not authenticated"}}, status_code=401)
         return None
