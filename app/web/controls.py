@@ -238,6 +238,17 @@ def on(
     return events(wrapped, listed, places, **options)
 
 
+def settled(boxes: Iterable[Any]) -> Any:
+    """The event of controls of which several change at the same moment, as when a form is filled.
+
+    Returns:
+        For `on`, in place of their `change`: happens once they have come to rest.
+    """
+    count = gr.Textbox(container=False, elem_classes=["t-settled"])
+    gr.on([box.change for box in boxes], None, None, count, js="theodolite.settled")
+    return count.change
+
+
 def on_load(handler: Callable[[gr.Request], Answer], outputs: Iterable[Any], notice: Any) -> Any:
     """Register a handler which fills controls when the page being built is opened.
 

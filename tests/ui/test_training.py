@@ -5,6 +5,7 @@ Forms that say the command, the cost and what is wrong; curves that follow; runs
 
 import json
 import shutil
+from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -58,7 +59,16 @@ def form(visit):
 
 def test_the_command_follows_what_is_chosen(visitor, place):
     """It opens with a preset for this machine; a change makes the settings one's own."""
-    page = form(visitor(place))
+    opened, calls = visitor(place), Counter()
+
+    def note(request):
+        if "/queue/join" in request.url:
+            calls[request.post_data_json["fn_index"]] += 1
+
+    opened.listen("request", note)
+    page = form(opened)
+    expect(page.locator("#examples")).not_to_be_empty()
+    assert max(calls.values()) == 1  # though six controls were filled
     page.get_by_label("Peak learning rate").fill("5e-5")
     says(page.locator(COMMAND), "--learning-rate 5e-5")
     expect(page.locator("#preset input")).to_have_value("My own settings")

@@ -19,7 +19,15 @@ from theodolite.app.jobs.submit import queue
 from theodolite.app.pages.train.job import TrainingJob
 from theodolite.app.pages.train.launch import on_several_machines
 from theodolite.app.web import address, parts
-from theodolite.app.web.controls import Answer, Control, Controls, Values as Namespace, on, on_load
+from theodolite.app.web.controls import (
+    Answer,
+    Control,
+    Controls,
+    Values as Namespace,
+    on,
+    on_load,
+    settled,
+)
 from theodolite.app.web.parts import ALWAYS_LAST, HIDE_PROGRESS, ONE_AT_A_TIME
 from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
@@ -214,7 +222,7 @@ class Form(ABC):
         on_load(self._load, [*boxes, *outputs[1:]], self.notice)
         on(preset.input, self._pick, controls, boxes, self.notice, **ALWAYS_LAST)
         # `change`, not `input`: a text that is pasted or filled in counts as well.
-        typed = [box.change for box in controls.values() if box is not preset]
+        typed = settled(box for box in controls.values() if box is not preset)
         self.reviewed = on(typed, self._review, controls, outputs, self.notice, **ONE_AT_A_TIME)
         on(self.reviewed.then, self.reshape, controls, boxes, self.notice, **ALWAYS_LAST)
         if not self.workspace.read_only:

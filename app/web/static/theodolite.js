@@ -142,6 +142,19 @@
   addEventListener("pagehide", () => window.Plotly && plotly && localStorage.setItem(COMPILED, plotly));
   theodolite.taken = () => plotly && localStorage.getItem(COMPILED) === plotly && theodolite.script(plotly);
 
+  // A form that is filled changes many controls at the same moment, and each would ask the server. All of
+  // them get the same number, a new one when none has changed for a moment.
+  let settling = null, settle, resting, rests = 0;
+  theodolite.settled = () => {
+    settling ??= new Promise((resolve) => { settle = resolve; });
+    clearTimeout(resting);
+    resting = setTimeout(() => {
+      settling = null;
+      settle(++rests);
+    }, 50);
+    return settling;
+  };
+
   // Gradio gives every radio a name of its own, and a new one at every change. Under one name they are a
   // group to the browser: one stop of the Tab key, the arrow keys move the choice.
   function groupRadios(group) {
