@@ -244,7 +244,7 @@ def settled(boxes: Iterable[Any]) -> Any:
     Returns:
         For `on`, in place of their `change`: happens once they have come to rest.
     """
-    count = gr.Textbox(container=False, elem_classes=["t-settled"])
+    count = gr.HTML(elem_classes=["t-settled"])
     gr.on([box.change for box in boxes], None, None, count, js="theodolite.settled")
     return count.change
 

@@ -150,7 +150,7 @@
     clearTimeout(resting);
     resting = setTimeout(() => {
       settling = null;
-      settle(++rests);
+      settle(String(++rests));
     }, 50);
     return settling;
   };
