@@ -4,12 +4,14 @@ They come as a ZIP archive, or are packed into one here. Archives are read in me
 ever written under a name from an archive.
 """
 
+import json
 import re
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from theodolite.engine.datasets import beir, limits, parallel
 from theodolite.engine.datasets.dialect import ENDINGS
@@ -56,6 +58,36 @@ def pack(files: Mapping[str, Path], target: Path) -> None:
             with path.open("rb") as source, archive.open(zipfile.ZipInfo(name), "w") as inside:
                 while piece := source.read(_PIECE):
                     inside.write(piece)
+
+
+def pack_retrieval(
+    queries: Mapping[str, Any],
+    documents: Mapping[str, Any],
+    answers: Mapping[str, Iterable[str]],
+    target: Path,
+) -> None:
+    """Pack a retrieval set in BEIR's layout.
+
+    Args:
+        queries: id -> text.
+        documents: id -> text, or a mapping with `title` and `text`.
+        answers: id of a query -> those of the documents that answer it.
+        target: the archive.
+    """
+    texts = [one if isinstance(one, dict) else {"text": one} for one in documents.values()]
+    rows: dict[str, list[dict[str, Any]]] = {
+        "corpus.jsonl": [{**one, "_id": key} for key, one in zip(documents, texts, strict=True)],
+        "queries.jsonl": [{"_id": key, "text": text} for key, text in queries.items()],
+        "qrels.jsonl": [
+            {"query-id": query, "corpus-id": key, "score": 1}
+            for query, keys in answers.items()
+            for key in keys
+        ],
+    }
+    with zipfile.ZipFile(target, "w") as archive:
+        for name, of in rows.items():
+            lines = "\n".join(json.dumps(row, ensure_ascii=False) for row in of)
+            archive.writestr(zipfile.ZipInfo(name), lines, zipfile.ZIP_DEFLATED)
 
 
 def tables(names: Sequence[str]) -> list[tuple[str, str]]:

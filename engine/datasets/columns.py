@@ -43,7 +43,7 @@ def roles_of(kind: Kind) -> tuple[str, ...]:
 _NAMES: dict[str, tuple[str, ...]] = {
     "left": (
         *("left", "sentence1", "sentencea", "sent0", "sent1", "senta", "s1", "text1", "texta"),
-        *("premise", "question1", "query", "anchor", "1string"),
+        *("premise", "question1", "query", "anchor", "1string", "userinput"),
     ),
     "right": (
         *("right", "sentence2", "sentenceb", "sent2", "sent1", "sentb", "s2", "text2", "textb"),
@@ -55,22 +55,22 @@ _NAMES: dict[str, tuple[str, ...]] = {
     ),
     "text": (
         *("text", "sentence", "sentences", "content", "caption", "utterance", "tweet"),
-        *("review", "question", "document", "body", "title", "query"),
+        *("review", "question", "document", "body", "title", "query", "userinput"),
     ),
     "label": (
         *("label", "labelname", "labeltext", "category", "topic", "class", "intent", "target"),
         *("emotion", "sentiment", "goldlabel", "labels", "isduplicate", "quality"),
     ),
-    "anchor": ("anchor", "sent0", "query", "premise", "question"),
+    "anchor": ("anchor", "sent0", "query", "premise", "question", "userinput"),
     "positive": (
         *("positive", "pos", "sent1", "entailment"),
-        *("positivepassages", "positivectxs"),  # lists of Tevatron and of DPR
+        *("positivepassages", "positivectxs", "referencecontexts"),  # Tevatron, DPR, Ragas
     ),
     "negative": (
         *("negative", "negative1", "hardneg", "hardnegative", "neg", "contradiction"),
         *("negativepassages", "hardnegativectxs", "negativectxs"),
     ),
-    "query": ("query", "qtext", "querytext", "question"),
+    "query": ("query", "qtext", "querytext", "question", "userinput"),
     "document": (
         *("document", "passage", "doc", "atext", "answer", "documenttext", "passagetext"),
         *("context", "response"),

@@ -5,18 +5,21 @@ Rows of queries with lists of texts become judged documents.
 Text is converted if `files.other_encoding` is certain; of others its reader says what to do.
 """
 
+import ast
 import csv
 import json
 import math
+import re
 import zipfile
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from datetime import date, datetime, time
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from theodolite.engine.datasets import archives, one_json
 from theodolite.engine.datasets.columns import guess, negatives
 from theodolite.engine.datasets.dialect import ENDINGS, JSON_LINES
 from theodolite.engine.datasets.files import listed, other_encoding, pieces, read_as
@@ -30,7 +33,9 @@ from theodolite.engine.datasets.formats import (
 from theodolite.engine.datasets.limits import MAX_BYTES, MAX_ROWS, too_large, too_many_rows
 from theodolite.engine.errors import UserError, first_line
 
-_WITH_LISTS = (*JSON_LINES, ".json", ".parquet")
+_WITH_LISTS = (*JSON_LINES, ".json", ".parquet", ".csv", ".tsv")
+_OF_NUMPY = re.compile(r"""['"]\s+['"]""")
+"""Texts without a comma between them: a list would make one text of them."""
 EXCEL = (".xlsx", ".xlsm")
 ARROW = (".arrow", ".feather")
 _ARROW_FILE = b"ARROW1"
@@ -70,8 +75,13 @@ def convert(file: Path, folder: Path, sheet: str = "") -> Converted:
     file = table.path
     ending = file.suffix.lower()
     plain = Path(file.name.lower().removesuffix(".gz"))
+    stem = file.name[: len(plain.stem)]
+    if plain.suffix == ".json":
+        target = folder / f"{stem}{archives.ENDING}"
+        if note := one_json.convert(file, target):
+            return Converted(target, note)
     if plain.suffix in _WITH_LISTS:
-        target = folder / f"{file.name[: len(plain.stem)]}.jsonl"
+        target = folder / f"{stem}.jsonl"
         if count := _judged(file, target):
             note = f"The lists of {file.name} became {count:,} documents, judged 1 or 0."
             return Converted(target, note)
@@ -147,7 +157,7 @@ def _judged(file: Path, target: Path) -> int:
         return 0
     if first is None or not {"anchor", "positive"} <= found.keys():
         return 0
-    several = dict(zip(table.columns, first[1], strict=False)).get(found["positive"])
+    several = _parsed(dict(zip(table.columns, first[1], strict=False)).get(found["positive"]))
     if not isinstance(several, list) or not isinstance(next(iter(texts_in(several)), ""), str):
         return 0  # numbers may be ids of documents that stand elsewhere
     place = {column: at for at, column in enumerate(table.columns)}
@@ -157,13 +167,21 @@ def _judged(file: Path, target: Path) -> int:
     with target.open("w", encoding="utf-8") as out:
         for where, cells in whole_rows(replace(table, rows=chain([first], table.rows)), file.name):
             query_text = text_of(cells[query], where, found["anchor"])
-            judged = [(text, 1) for text in texts_in(cells[right])]
-            judged += [(text, 0) for at in wrong for text in texts_in(cells[at])]
+            judged = [(text, 1) for text in texts_in(_parsed(cells[right]))]
+            judged += [(text, 0) for at in wrong for text in texts_in(_parsed(cells[at]))]
             for text, grade in judged:
                 row = {"query": query_text, "document": text, "grade": grade}
                 out.write(json.dumps(row, ensure_ascii=False) + "\n")
             count += len(judged)
     return count
+
+
+def _parsed(cell: Any) -> Any:
+    """The list that a cell of text holds, as pandas writes one; any other cell as it is."""
+    if isinstance(cell, str) and cell.startswith("[") and not _OF_NUMPY.search(cell):
+        with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+            return ast.literal_eval(cell)
+    return cell
 
 
 def _parquet(parts: Sequence[Path], target: Path, most: float) -> Path:

@@ -477,6 +477,32 @@ _INNER = ("data", "rows", "examples", "records")
 """Keys under which a list of rows is found in an object with several lists."""
 
 
+def json_value(
+    source: Path | bytes,
+    filename: str,
+    encoding: str = "utf-8",
+    having: Sequence[bytes] = (b"",),
+) -> Any:
+    """Parse a file that is one JSON value; None where it has none of these bytes."""
+    text = unpacked(source, filename, _MAX_JSON_BYTES + 1)
+    if not any(mark in text for mark in having):
+        return None
+    if len(text) > _MAX_JSON_BYTES:
+        raise UserError(
+            f"{filename} is one JSON value of more than {_MAX_JSON_BYTES // 2**20} MB.",
+            "Save it as JSON lines, in pandas with to_json(orient='records', lines=True).",
+            code="too-large",
+        )
+    try:
+        return json.loads(text.decode("utf-8-sig" if encoding == "utf-8" else encoding))
+    except (ValueError, RecursionError) as error:
+        raise UserError(
+            f"{filename} is not JSON ({error}).",
+            "JSON lines holds one whole object on every line, JSON one list of objects.",
+            code="damaged",
+        ) from error
+
+
 def json_table(
     source: Path | bytes, filename: str, encoding: str
 ) -> tuple[tuple[str, ...], Iterator[list[Any]]]:
@@ -489,21 +515,7 @@ def json_table(
     Returns:
         The names of the columns, and the rows' cells.
     """
-    text = unpacked(source, filename, _MAX_JSON_BYTES + 1)
-    if len(text) > _MAX_JSON_BYTES:
-        raise UserError(
-            f"{filename} is one JSON value of more than {_MAX_JSON_BYTES // 2**20} MB.",
-            "Save it as JSON lines, in pandas with to_json(orient='records', lines=True).",
-            code="too-large",
-        )
-    try:
-        value = json.loads(text.decode("utf-8-sig" if encoding == "utf-8" else encoding))
-    except (ValueError, RecursionError) as error:
-        raise UserError(
-            f"{filename} is not JSON ({error}).",
-            "JSON lines holds one whole object on every line, JSON one list of objects.",
-            code="damaged",
-        ) from error
+    value = json_value(source, filename, encoding)
     rows = _rows(value)
     if not rows:
         raise UserError(

@@ -313,18 +313,11 @@ def _keep_queries(
 ) -> UploadRow:
     """Keep documents with one written query each, in BEIR's layout."""
     ids = {key: by_rule.WRITTEN + key for key in queries}
-    rows: dict[str, list[dict[str, Any]]] = {
-        "corpus.jsonl": [{"_id": key, "text": text} for key, text in documents.items()],
-        "queries.jsonl": [{"_id": ids[key], "text": text} for key, text in queries.items()],
-        "qrels.jsonl": [{"query-id": ids[key], "corpus-id": key, "score": 1} for key in queries],
-    }
+    asked = {ids[key]: text for key, text in queries.items()}
     with TemporaryDirectory() as folder:
-        files = [Path(folder) / file for file in rows]
-        for file, lines in zip(files, rows.values(), strict=True):
-            write_lines(file, lines)
-        with bring(files) as brought:
-            mapping = mapping_of(brought.path, "retrieval", None)
-            return keep(workspace, brought.path, brought.path.name, name, mapping, notes)
+        file = Path(folder) / f"{name}{archives.ENDING}"
+        archives.pack_retrieval(asked, documents, {ids[key]: [key] for key in queries}, file)
+        return keep(workspace, file, file.name, name, mapping_of(file, "retrieval", None), notes)
 
 
 def remove(workspace: Workspace, name: str) -> None:

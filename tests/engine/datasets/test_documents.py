@@ -535,3 +535,43 @@ def test_lists_of_texts_are_judged_documents(tmp_path: Path) -> None:
     ]
     pq.write_table(pa.Table.from_pylist(labelled), tmp_path / "z.parquet")
     assert convert(tmp_path / "z.parquet", own).path.read_text() == found.path.read_text()
+
+
+@pytest.mark.parametrize(
+    ("contexts", "number"),
+    [("\"['b', 'c, d']\"", 2), ('"[""b"", ""c""]"', 2), ("\"['b' 'c']\"", 0), ("[b]", 0)],
+    ids=["python", "json", "numpy", "text"],
+)
+def test_lists_written_in_csv_are_lists(contexts: str, number: int, tmp_path: Path) -> None:
+    """As pandas writes them, and with it Ragas; numpy's would become one text."""
+    table = f"user_input,reference_contexts,reference\na,{contexts},yes\n"
+    found = convert(folder.files(tmp_path / "given", {"x.csv": table}) / "x.csv", tmp_path)
+    assert (f"became {number} documents" if number else "") in found.note
+    assert bool(found.note) is bool(number)
+
+
+def test_one_json_file_holds_a_retrieval_set(tmp_path: Path) -> None:
+    """As LlamaIndex and SQuAD write them; documents that answer nothing stay."""
+    by_id = {
+        "queries": {"q1": "a?", "q2": "b?"},
+        "corpus": {"d1": "A.", "d2": {"title": "On", "text": "B."}, "d3": "C."},
+        "relevant_docs": {"q1": ["d1"], "q2": ["d2"]},
+    }
+    questions = [{"id": "q1", "question": "a?"}, {"id": 2, "question": "b?"}]
+    no = {"id": "q3", "question": "c?", "is_impossible": True}
+    squad = {"data": [{"paragraphs": [{"context": "A.", "qas": [*questions, no]}]}]}
+
+    def answers(value: object) -> dict[str, list[str]]:
+        file = folder.files(tmp_path / "given", {"x.json": json.dumps(value)}) / "x.json"
+        found = convert(file, tmp_path)
+        assert found.note.startswith("x.json holds 2 queries on ")
+        data = read(found.path, found.path.name, preview(found.path, found.path.name).mapping)
+        assert len(data.documents) == len(value.get("corpus", "1"))
+        judged = data.judgements["test"]
+        return {data.queries[q]: [data.documents[key] for key in judged[q]] for q in judged}
+
+    assert answers(by_id) == {"a?": ["A."], "b?": ["On B."]}
+    assert answers(squad) == {"a?": ["A."], "b?": ["A."]}
+    table = json.dumps({"relevant_docs": ["d1"], "text": ["a"]})
+    file = folder.files(tmp_path / "given", {"y.json": table}) / "y.json"
+    assert convert(file, tmp_path).path == file
