@@ -15,6 +15,7 @@ from typing import Any
 
 from theodolite.engine.datasets import archives
 from theodolite.engine.datasets.columns import (
+    LABELS,
     PACKED,
     ROLES,
     guess,
@@ -262,8 +263,9 @@ def _sample(table: Table, most: int = _MAX_SAMPLE_ROWS) -> list[TableRow]:
     """Return the first rows, cut: some kilobytes of JSON may hold lists of millions."""
     sample: list[TableRow] = []
     size = 0
+    labels = {i for i, column in enumerate(table.columns) if column.casefold() in LABELS}
     for number, cells in islice(table.rows, most):
-        cut = [_cut(cell) for cell in cells]
+        cut = [_cut(_only(cell) if i in labels else cell) for i, cell in enumerate(cells)]
         sample.append((number, cut))
         size += sum(8 + len(str(cell)) for cell in cut)
         if size > _MAX_SAMPLE_CHARACTERS:
@@ -360,7 +362,7 @@ def read_columns(
     not_text = Faults("A cell that should be text is missing, a list or not Unicode text")
     wrong = {
         "score": Faults("The score is not a number"),
-        "label": Faults("The label is missing"),
+        "label": Faults("The label is missing, or there are several"),
     }
     places: list[str] = []
     for number, cells in table.rows:
@@ -451,8 +453,13 @@ def _read(role: str, cell: Any) -> str | float | None:
     return _as_label(cell) if role == "label" else as_text(cell)
 
 
+def _only(label: Any) -> Any:
+    """A label, which annotation tools may write as a list of one."""
+    return label[0] if isinstance(label, list) and len(label) == 1 else label
+
+
 def _as_label(cell: Any) -> str | None:
-    text = as_text(cell)
+    text = as_text(_only(cell))
     text = text and text.strip()
     return None if text in _NO_LABEL else text
 

@@ -1,10 +1,11 @@
 """Precomputed vectors: an encoder for the sentences that a file contains.
 
-Three formats:
+The formats:
 
     x.npy       float (n, dim), beside it `x.txt` with n sentences, one a line, UTF-8 (or `.txt.gz`)
     x.npz       an array `sentences` of text (n,) and an array `vectors`, float (n, dim)
     x.parquet   a column of text and a column of lists of numbers, all of one length
+    x.csv       the same, as pandas writes it; also .tsv, .json and .jsonl
 
 A folder that `theodolite encode-corpus` wrote is read too: `engine.corpus`.
 
@@ -17,7 +18,7 @@ from __future__ import annotations
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,9 @@ import numpy as np
 
 from theodolite.engine.datasets import limits
 from theodolite.engine.datasets.archives import BROKEN_ZIP
+from theodolite.engine.datasets.columns import is_number
 from theodolite.engine.datasets.files import find, lines
+from theodolite.engine.datasets.formats import open_table, text_of, whole_rows
 from theodolite.engine.datasets.parquet import ParquetFile, is_text
 from theodolite.engine.encoders.fingerprint import file_sha256, fingerprint
 from theodolite.engine.encoders.source import KnownVectors
@@ -51,8 +54,8 @@ class VectorFile(KnownVectors):
     Args:
         name: canonical spec.
         file: its path.
-        text: Parquet's column of sentences; None takes the only column of text.
-        vector: Parquet's column of vectors; None takes the only column of lists.
+        text: a table's column of sentences; None takes the only column of text.
+        vector: a table's column of vectors; None takes the only column of lists.
     """
 
     def __init__(
@@ -70,10 +73,10 @@ class VectorFile(KnownVectors):
                 SHAPES,
                 code="wrong-kind",
             )
-        if kind != ".parquet" and (text or vector):
+        if kind in (".npy", ".npz") and (text or vector):
             raise UserError(
                 f"{self.path.name} has no columns to choose.",
-                "Only Parquet takes text and vector.",
+                "Only Parquet, CSV and JSON take text and vector.",
                 code="conflict",
             )
         before = stamp(self.path)
@@ -167,7 +170,9 @@ def _one_space(sentence: str) -> str:
     return " ".join(sentence.split())
 
 
-SHAPES = "Give x.npy beside x.txt, x.npz with `sentences` and `vectors`, or x.parquet."
+SHAPES = (
+    "Give x.npy beside x.txt, x.npz with `sentences` and `vectors`, or x.parquet, x.csv or x.jsonl."
+)
 
 
 @dataclass(frozen=True)
@@ -316,6 +321,54 @@ def _vectors_of_column(path: Path, column: str, dim: int) -> np.ndarray:
     return np.asarray(flat, np.float32).reshape(len(read), dim)
 
 
+def _table(path: Path, text: str | None, vector: str | None) -> _Contents:
+    """A table of texts and of lists of numbers; read when the first of either is needed."""
+
+    def rows() -> tuple[tuple[str, ...], Iterator[tuple[str, list[Any]]]]:
+        table = open_table(path, path.name, bounded=False)
+        return table.columns, whole_rows(table, path.name)
+
+    names, first = rows()
+    _, cells = next(first, ("", []))
+    one = dict(zip(names, cells, strict=False))
+    lists = [name for name, cell in one.items() if _numbers(cell) is not None]
+    column = _column(vector, lists, "vector", "lists of numbers", path.name)
+    texts = [n for n, cell in one.items() if isinstance(cell, str) and not is_number(cell)]
+    texts = [name for name in texts if name not in (*lists, "id", "_id")]
+    columns = (_column(text, texts, "text", "text", path.name), column)
+    dim = len(_numbers(one[column]))
+
+    @cache
+    def both() -> tuple[list[str], np.ndarray]:
+        at = [names.index(column) for column in columns]
+        sentences, vectors = list[str](), list[np.ndarray]()
+        for place, row in rows()[1]:
+            vectors.append(_numbers(row[at[1]]))
+            if vectors[-1] is None or len(vectors[-1]) != dim:
+                raise UserError(
+                    f"{place}: {column!r} is no list of {dim} numbers, as in the first row.",
+                    "All vectors need one length.",
+                    code="mismatch",
+                )
+            sentences.append(text_of(row[at[0]], place, columns[0]))
+        return sentences, np.stack(vectors)
+
+    return _Contents((path,), dim, lambda: both()[0], lambda: both()[1])
+
+
+def _numbers(cell: Any) -> Any:
+    """The numbers of a list, or of one that is written as text, float32 (n,); None for others."""
+    if isinstance(cell, str):
+        if not cell.startswith("["):
+            return None
+        cell = cell.strip("[] ").replace(",", " ").split()
+    try:
+        numbers = np.array(cell, np.float32)
+    except (TypeError, ValueError):
+        return None
+    return numbers if numbers.ndim == 1 and len(numbers) else None
+
+
 def _empty(path: Path, column: str) -> UserError:
     return UserError(
         f"Column {column} of {path.name} has empty cells.", "Remove these rows.", code="missing"
@@ -326,6 +379,7 @@ _READERS: dict[str, Callable[[Path, str | None, str | None], _Contents]] = {
     ".npy": _npy,
     ".npz": _npz,
     ".parquet": _parquet,
+    **dict.fromkeys((".csv", ".tsv", ".json", ".jsonl"), _table),
 }
 
 

@@ -550,6 +550,16 @@ def test_lists_written_in_csv_are_lists(contexts: str, number: int, tmp_path: Pa
     assert bool(found.note) is bool(number)
 
 
+def test_a_list_of_one_label_is_that_label() -> None:
+    """As doccano writes it; several are refused."""
+    rows = [("a b", ["x"]), ("c d", ["y"])]
+    lines = "\n".join(json.dumps({"text": text, "label": label}) for text, label in rows).encode()
+    mapping = preview(lines, "x.jsonl").mapping
+    assert [*read(lines, "x.jsonl", mapping).labels] == ["x", "y"]
+    with refused("damaged", "line 3", "several"):
+        read(lines + b'\n{"text": "e f", "label": ["x", "y"]}', "x.jsonl", mapping)
+
+
 def test_one_json_file_holds_a_retrieval_set(tmp_path: Path) -> None:
     """As LlamaIndex and SQuAD write them; documents that answer nothing stay."""
     by_id = {

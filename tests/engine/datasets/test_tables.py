@@ -393,7 +393,7 @@ def test_a_preview_tells_problems_without_failing() -> None:
     assert (look.n_rows, "line 5 (2)" in ragged, "line 6 (n/a)" in bad) == (5, True, True)
     again, lists = (
         preview(b"text,label\na,x\ntext,label\nb,y\n", "x.csv"),
-        preview(b'{"text": "a", "label": ["x"]}\n' * 2, "x.jsonl"),
+        preview(b'{"text": "a", "label": ["x", "y"]}\n' * 2, "x.jsonl"),
     )
     assert (again.n_rows, "names of the columns: line 3" in again.problems[0]) == (3, True)
     assert (lists.kind, "label" in lists.problems[0], "label" in lists.guesses) == (

@@ -4,6 +4,7 @@ import io
 import zipfile
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -16,6 +17,7 @@ from theodolite.engine.encoders.vectors import files_of, missing, save
 SENTENCES = ["A cat.", "Ein Hund.", "two  spaces", "中文"]
 VECTORS = np.arange(12, dtype=np.float32).reshape(4, 3)
 TEXT = ("\n".join(SENTENCES) + "\n").encode()
+LINES = {"orient": "records", "lines": True}
 
 
 def npy(array, **options) -> bytes:
@@ -51,6 +53,15 @@ def write(folder, files):
                 pa.array(SENTENCES, pa.string_view()),
             )
         ),
+        *(  # as pandas writes lists and arrays
+            {"x.csv": pd.DataFrame({"id": range(4), "s": SENTENCES, "v": column}).to_csv().encode()}
+            for column in (VECTORS.tolist(), list(VECTORS))
+        ),
+        {
+            "x.jsonl": pd.DataFrame({"s": SENTENCES, "v": VECTORS.tolist()})
+            .to_json(**LINES)
+            .encode()
+        },
         # The first vector of a sentence counts.
         {
             "x.parquet": parquet(
@@ -155,7 +166,9 @@ OBJECTS = npy(np.array([{"a": 1}], object), allow_pickle=True)
             "too-large",
             "100 times",
         ),
-        ({"x.csv": b"a,1\n"}, "wrong-kind", "x.csv"),
+        ({"x.xls": b"a,1\n"}, "wrong-kind", "x.xls"),
+        ({"x.csv": b"s,v\na,1\n"}, "unknown", "0 columns of lists of numbers"),
+        ({"x.csv": b"s,v\na,[1.5]\nb,[1 ... 2]\n"}, "mismatch", "x.csv, line 3: 'v'"),
         ({"x.npy": npy(VECTORS), "x.txt": b"one\ntwo\n"}, "mismatch", "2 sentences and x.npy"),
         (
             {"z.parquet": parquet(pa.table({"s": ["a", "b"], "v": [[1.0, 2.0], [1.0]]}))},
