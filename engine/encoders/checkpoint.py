@@ -385,16 +385,25 @@ class Checkpoint:
     @property
     def kinds(self) -> list[str]:
         """The rankers whose model the folder holds, by what its files name; none for an encoder."""
-        classes, labels = self.config.get("architectures"), self.config.get("id2label")
-        names = list(map(str, classes)) if isinstance(classes, list) else []
-        one_output = isinstance(labels, dict) and len(labels) == 1
-        if one_output or "sentence_transformers" in self.config:
+        names = self._classes
+        if self._labels == 1 or "sentence_transformers" in self.config:
             names += ["CrossEncoder" for name in names if name.endswith(_CLASSIFIER)]
         if (self.folder / "artifact.metadata").is_file():
             names.append("MultiVectorEncoder")
         names += [str(self.sentence_transformers.get("model_type"))]
         names += [str(module["type"]) for module in self.modules]
         return [kind for kind, (sign, *_) in _KINDS.items() if any(map(sign.search, names))]
+
+    @property
+    def _classes(self) -> list[str]:
+        classes = self.config.get("architectures")
+        return list(map(str, classes)) if isinstance(classes, list) else []
+
+    @property
+    def _labels(self) -> int:
+        """Numbers that a classifier gives; transformers writes none for two, its default."""
+        labels = self.config.get("id2label")
+        return len(labels) if isinstance(labels, dict) else self.config.get("num_labels", 2)
 
     def _refuse_other_kinds(self, ranker: str) -> None:
         """Refuse a model that is not of a ranker's kind, or, for none, gives no vector."""
@@ -414,6 +423,14 @@ class Checkpoint:
             raise UserError(
                 f"{self.label} is {what}, where {ranker}: needs {_KINDS[ranker][1]}.",
                 "An encoder is written without it, as hf:ID or dir:FOLDER.",
+                code="wrong-kind",
+            )
+        is_classifier = any(name.endswith(_CLASSIFIER) for name in self._classes)
+        if ranker == "rerank" and is_classifier and self._labels != 1:
+            raise UserError(
+                f"{self.label} is a classifier of pairs with {self._labels} labels, where rerank: "
+                "needs a cross-encoder with one, its score.",
+                "Use a reranker, such as cross-encoder/ms-marco-MiniLM-L6-v2.",
                 code="wrong-kind",
             )
 

@@ -169,8 +169,8 @@ def _sparse(f: Folders, name: str) -> Path:
     return f.root / name
 
 
-def _cross(f: Folders, name: str) -> Path:
-    inner = f.plain(name, head="ForSequenceClassification", num_labels=1)
+def _cross(f: Folders, name: str, labels: int = 1) -> Path:
+    inner = f.plain(name, head="ForSequenceClassification", num_labels=labels)
     CrossEncoder(str(inner), device="cpu").save_pretrained(str(f.root / name))
     return f.root / name
 

@@ -276,6 +276,14 @@ def test_models_of_another_kind_are_refused(folders: Folders, cross: Path) -> No
             rankers.load(spec)
 
 
+@pytest.mark.parametrize("labels", [2, 3])
+def test_a_cross_encoder_with_several_labels_is_refused_unread(tmp_path: Path, labels: int) -> None:
+    """Of two labels, config.json names none."""
+    folder = _cross(Folders(tmp_path), "cross", labels)
+    with refused("wrong-kind", str(folder), f"{labels} labels", "with one"):
+        rankers.load(f"bm25 > rerank:dir:{folder}")
+
+
 def test_tasks_that_need_vectors_say_so() -> None:
     """As a result with an error; so does mteb's own code."""
     (result,) = evaluate(rankers.load("bm25"), "StarterSTS")
