@@ -511,6 +511,9 @@ def test_lists_of_positives_and_hard_negatives(tmp_path: Path, ending: str) -> N
         assert list(of({"query": ["a", "c"], "positive_passages": passages})) == pairs[:2]
     with refused("missing", "pos"):
         of({"pos": several["pos"]})
+    assert list(of({"set": [["a", "b"], ["c", "d"], ["c", "e"]]})) == pairs
+    with refused("missing", "set", "pairs"):
+        of({"set": [["a", "b", "c"], ["d", "e"]]})
 
 
 def test_an_upload_of_lists_trains_as_its_file_does(tmp_path: Path) -> None:
