@@ -144,6 +144,11 @@ class Parameter:
             if value is None:
                 raise UserError(f"{self.field.label} is missing.", self.meaning)
         if self.many:
+            if isinstance(value, Mapping):
+                raise UserError(
+                    f"{self.field.label} are a {type(value).__name__}, where a list is expected.",
+                    self.meaning,
+                )
             values = [value] if isinstance(value, str) or not isinstance(value, Iterable) else value
             return tuple(dict.fromkeys(self._one(item) for item in values))
         return self._one(value)

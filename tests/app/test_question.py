@@ -107,6 +107,7 @@ def test_values_come_in_their_types_whoever_gives_them() -> None:
         ({"share": "x"}, "invalid", ("Share", "'x'")),
         ({"by": "c"}, "unknown", ("By", "'c'", "a, b")),
         ({"name": 3}, "invalid", ("Name", "int")),
+        ({"many": {"a": "b"}}, "invalid", ("Many", "dict", "list")),
     ],
 )
 def test_what_a_value_may_not_be_is_said_by_its_label(
