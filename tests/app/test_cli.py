@@ -114,7 +114,7 @@ def test_mined_negatives_are_a_data_set_of_triplets(home: Path) -> None:
         "data",
         "mine",
         str(home / "pairs.csv"),
-        "--encoder",
+        "-e",
         "random:8",
         "--name",
         "mined",

@@ -146,7 +146,7 @@ def mine_data(
 
     theodolite data mine pairs.csv --name mined --margin 0.05
 
-    theodolite data mine pairs.csv --name mined --documents upload:manual --encoder minilm
+    theodolite data mine pairs.csv --name mined --documents upload:manual -e minilm
 
     theodolite train st minilm --train upload:mined --out mine
 

@@ -37,7 +37,10 @@ class MineSpec(Spec, Job):
         str,
         Field("Name", "Of the data set of triplets; by default as the pairs, with -mined."),
     ] = ""
-    encoder: Annotated[str, Field("Encoder", "Finds the negatives.")] = "minilm"
+    encoder: Annotated[
+        str,
+        Field("Encoder", "Finds the negatives.", names="encoder", flags=("--encoder", "-e")),
+    ] = "minilm"
     documents: Annotated[
         str, Field("More texts", "A data set whose texts may be negatives, beside all partners.")
     ] = ""
