@@ -1,4 +1,4 @@
-"""`theodolite runs`: trainings and diagnoses, their curves and where they differ."""
+"""`theodolite runs`: trainings, their curves and where they differ."""
 
 from typing import Annotated
 
@@ -23,7 +23,7 @@ def runs(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List the trainings of encoders and decoders, and diagnoses; of those named, the curves.
+    """List the trainings of encoders and decoders; of those named, the curves.
 
     theodolite runs
 
@@ -37,8 +37,7 @@ def runs(
     """
     workspace.store.terminals.end_forsaken()
     if not keys:
-        kinds = (*service.ENCODERS, *service.DECODERS, "diagnose")
-        emit([vars(row) for row in service.table(workspace, MAX_RUNS, kinds)], COLUMNS, as_json)
+        emit([vars(row) for row in service.table(workspace, MAX_RUNS)], COLUMNS, as_json)
         return
     courses = service.courses_of(workspace, keys)
     if as_json:
