@@ -94,7 +94,7 @@ def card(run: Mapping[str, Any], verbs: str = "") -> str:
     live = run["state"] in LIVE
     what = "" if live or not run["message"] else f". {run['message']}"
     present = ""
-    if run["state"] == "running" and run["message"]:
+    if run["state"] == "running" and run["message"] not in ("", run["title"]):
         alone = run["total"] < 2
         bar = "" if alone else parts.progress_bar(run["unit_fraction"], run["message"])
         present = f'<div class="t-present"><span>{escape(run["message"])}</span>{bar}</div>'

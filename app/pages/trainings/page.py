@@ -228,12 +228,15 @@ def facts(row: TrainingRun, run: Mapping[str, Any]) -> str:
     scores = row.step is None or (row.step in (0, row.steps) and row.state in LIVE)
     took = "" if row.seconds is None else formats.duration(row.seconds)
     left = formats.time_left(run.get("eta_seconds")) if row.state == "running" else ""
+    doing = run.get("message")
+    if doing == row.label:  # the unit's, until it says more
+        doing = "starting"
     called = None if row.is_decoder or not row.encoder else labelled(row.encoder)
     score = f"best dev score {formats.score(row.score)} at step {formats.count(row.best_step)}"
     lines = (
         None if called == row.encoder else called,
         against_base(row.score, row.base_score),
-        run.get("message") if scores else f"{formats.count(row.step)}{of} updates",
+        doing if scores else f"{formats.count(row.step)}{of} updates",
         left or took,
         None if row.score is None else score,
         None if row.loss is None else f"loss {row.loss:.3f} on held-out sentences",

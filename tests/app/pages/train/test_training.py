@@ -22,7 +22,7 @@ from theodolite.app.pages.jobs import service as jobs
 from theodolite.app.pages.train.job import AGAIN, LEFT_OUT, SweepJob, TrainDecoderJob, TrainJob
 from theodolite.app.pages.trainings import service as runs
 from theodolite.app.pages.trainings.page import facts
-from theodolite.app.web.progress import how_far
+from theodolite.app.web.progress import card, how_far
 from theodolite.app.workspace import Workspace
 from theodolite.engine.decoding.facts import facts_of
 from theodolite.engine.decoding.presets import PRESETS
@@ -98,6 +98,9 @@ def test_what_follows_the_last_update_is_said(workspace: Workspace, spec: TrainS
     assert run["message"].startswith("update 30 of 30, ")
     assert run["message"].endswith(", scoring on starter-pairs")
     assert run["message"] in facts(row, run) and "left" not in facts(row, run) + how_far(run)
+    begun = run | {"message": run["title"]}  # the label of its only unit
+    assert "starting" in facts(row, begun) and row.label not in facts(row, begun)
+    assert "t-present" in card(run) and "t-present" not in card(begun)
     events.close()
 
 
