@@ -52,6 +52,11 @@ export function agreement(columns, found) {
   const ready = columns.map((column, i) => [title(column), found[i]]).filter(([, { size }]) => size);
   if (ready.length < 2) return "";
   const [[first, mine], ...others] = ready;
+  if (mine.size === 1) {
+    const [text] = mine.keys();
+    const same = others.filter(([, theirs]) => theirs.has(text)).map(([name]) => name);
+    return same.length ? `${first} shares the one it finds with ${same.join(", ")}.` : `No other encoder finds the one of ${first}.`;
+  }
   const shares = others.map(([name, theirs]) => `${[...mine.keys()].filter((text) => theirs.has(text)).length} with ${name}`);
   return `Of its ${mine.size} nearest, ${first} shares ${shares.join(", ")}.`;
 }
