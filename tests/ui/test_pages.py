@@ -15,6 +15,7 @@ from playwright.sync_api import Page, expect
 
 from tests.ui.conftest import Visit
 from tests.ui.steps import NARROW, WIDE, address_of, says, served_to_visitors, write
+from tests.waiting import wait_until
 from theodolite.app.pages.judge import session as judging
 from theodolite.app.ui import PAGES, RAIL
 
@@ -165,9 +166,12 @@ def test_a_page_answers_first_fits_and_is_copied(visitor, site, module, axe):
 
 
 def a_copied_address_shows_the_same(page: Page, other: Visit, copied: str) -> None:
-    """What stands in every control of the page, in another tab; and the address stays."""
+    """What stands in every control of the page, in another tab; and the address stays.
+
+    Both are looked at until they agree: what an answer shows comes after the address is written.
+    """
     again = other.open(copied)
-    again.wait_for_function(f"seen => {CONTROLS} === seen", arg=page.evaluate(CONTROLS))
+    wait_until(lambda: again.evaluate(CONTROLS) == page.evaluate(CONTROLS), 120)
     assert sorted(re.split("[?&]", address_of(again))) == sorted(re.split("[?&]", copied))
 
 
