@@ -5,7 +5,7 @@ import math
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -317,12 +317,17 @@ def begin(store: Store, kind: str, worker: str = WORKER) -> str:
 
 
 @pytest.fixture
-def evaluation(store: Store, clock: Clock) -> reporters.PausingReporter:
-    """The reporter of a unit of an evaluation, half a second into it."""
+def paused(store: Store, clock: Clock) -> Callable[[], float]:
+    """Reports progress of a unit of an evaluation, half a second into it; its pauses in seconds."""
     of = begin(store, "evaluate"), 1, 0, "STSBenchmark · minilm"
-    made = reporters.PausingReporter(store, *of, worker=WORKER, kinds=["project", "search"])
+    reporter = reporters.PausingReporter(store, *of, worker=WORKER, kinds=["project", "search"])
     clock.now += 0.55
-    return made
+
+    def report() -> float:
+        reporter(1, 4)
+        return reporter.paused
+
+    return report
 
 
 def visit(store: Store, clock: Clock) -> None:
@@ -331,7 +336,7 @@ def visit(store: Store, clock: Clock) -> None:
     store.visits = SimpleNamespace(seconds_since=lambda: clock.now - opened)
 
 
-def test_a_unit_pauses_until_the_map_is_there(store, evaluation, clock):
+def test_a_unit_pauses_until_the_map_is_there(store, paused, clock):
     """Its run says so meanwhile; the time is counted apart."""
     waited_for = begin(store, "project")
 
@@ -342,38 +347,32 @@ def test_a_unit_pauses_until_the_map_is_there(store, evaluation, clock):
         store.runs.finish(waited_for, 1, "done")
 
     clock.at, clock.then = clock.now + 0.9, ends
-    evaluation(1, 4)
-    assert evaluation.paused == pytest.approx(0.9, abs=0.1)
+    assert paused() == pytest.approx(0.9, abs=0.1)
     clock.now += 0.55
-    evaluation(1, 4)
-    assert evaluation.paused == pytest.approx(0.9, abs=0.1)
+    assert paused() == pytest.approx(0.9, abs=0.1)
 
 
-def test_a_page_that_opens_comes_first(store, evaluation, clock):
+def test_a_page_that_opens_comes_first(store, paused, clock):
     """For a second; work may go on for as long before the next page can pause it again."""
     clock.now += 0.5
     visit(store, clock)
-    evaluation(1, 4)
-    assert evaluation.paused == pytest.approx(1.0, abs=0.11)
+    assert paused() == pytest.approx(1.0, abs=0.11)
     visit(store, clock)
-    evaluation(1, 4)
-    assert evaluation.paused == pytest.approx(1.0, abs=0.11)
+    assert paused() == pytest.approx(1.0, abs=0.11)
 
 
-def test_only_for_the_beginning_of_a_long_run(store, evaluation, clock):
+def test_only_for_the_beginning_of_a_long_run(store, paused, clock):
     """Else a search over millions would keep evaluations from ending."""
     begin(store, "search")
     store.database.change("UPDATE runs SET started = ?", [clock.time()])
-    evaluation(1, 4)
-    assert evaluation.paused == pytest.approx(30.0, abs=1.0)
+    assert paused() == pytest.approx(30.0, abs=1.0)
 
 
 @pytest.mark.parametrize(("kind", "worker"), [("project", "another"), ("train", WORKER), ("", "")])
-def test_what_is_no_reason_to_pause(store, evaluation, clock, kind, worker):
+def test_what_is_no_reason_to_pause(store, paused, clock, kind, worker):
     """Another worker's run, one that nobody waits for, a page opened before; nor nothing."""
     if kind:
         begin(store, kind, worker)
     visit(store, clock)
     clock.now += 1.1
-    evaluation(1, 4)
-    assert evaluation.paused == 0
+    assert paused() == 0
