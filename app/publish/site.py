@@ -170,7 +170,8 @@ def _shared_files() -> tuple[dict[str, bytes], dict[str, str]]:
                 f'@font-face{{font-family:"{family}";font-weight:{weight};font-display:swap;'
                 f'src:url("{address.rpartition("/")[2]}") format("woff2")}}\n'
             )
-    style = faces + (HERE / "frozen.css").read_text("utf-8") + theme.css()
+    # The frame's rules once more, as the app has them: its links would be underlined otherwise.
+    style = faces + (HERE / "frozen.css").read_text("utf-8") + theme.css() + theme.frame_css()
     named = {
         "style": hashed_file("style", style.encode(), ".css"),
         "script": hashed_file("script", theme.script().encode(), ".js"),
