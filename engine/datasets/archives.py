@@ -4,19 +4,19 @@ They come as a ZIP archive, or are packed into one here. Archives are read in me
 ever written under a name from an archive.
 """
 
-import json
 import re
 import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from theodolite.engine.datasets import beir, limits, parallel
 from theodolite.engine.datasets.dialect import ENDINGS
 from theodolite.engine.datasets.files import listed, open_binary, shorten
-from theodolite.engine.datasets.formats import counted_lines
+from theodolite.engine.datasets.formats import counted_lines, json_lines
 from theodolite.engine.datasets.languages import is_language
 from theodolite.engine.datasets.types import Kind, Parallel, Retrieval, TaskType
 from theodolite.engine.errors import UserError
@@ -76,7 +76,7 @@ def pack_retrieval(
     """
     texts = [one if isinstance(one, dict) else {"text": one} for one in documents.values()]
     rows: dict[str, list[dict[str, Any]]] = {
-        "corpus.jsonl": [{**one, "_id": key} for key, one in zip(documents, texts, strict=True)],
+        CORPUS: [{**one, "_id": key} for key, one in zip(documents, texts, strict=True)],
         "queries.jsonl": [{"_id": key, "text": text} for key, text in queries.items()],
         "qrels.jsonl": [
             {"query-id": query, "corpus-id": key, "score": 1}
@@ -84,10 +84,11 @@ def pack_retrieval(
             for key in keys
         ],
     }
-    with zipfile.ZipFile(target, "w") as archive:
-        for name, of in rows.items():
-            lines = "\n".join(json.dumps(row, ensure_ascii=False) for row in of)
-            archive.writestr(zipfile.ZipInfo(name), lines, zipfile.ZIP_DEFLATED)
+    with TemporaryDirectory() as folder:
+        files = {name: Path(folder) / name for name in rows}
+        for name, file in files.items():
+            file.write_text(json_lines(rows[name]), encoding="utf-8")
+        pack(files, target)
 
 
 def tables(names: Sequence[str]) -> list[tuple[str, str]]:

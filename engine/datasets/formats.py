@@ -182,6 +182,11 @@ def text_of(cell: Any, place: str, column: str, *, numbers: bool = True) -> str:
     )
 
 
+def json_lines(rows: Iterable[Mapping[str, Any]]) -> str:
+    """Return rows as JSON lines."""
+    return "\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
+
+
 def texts_in(cell: Any) -> list[Any]:
     """Return the texts of a cell, which may be a list of them, or of objects with one each."""
     inside = cell if isinstance(cell, list) else [cell]

@@ -27,15 +27,15 @@ def convert(file: Path, target: Path) -> str:
         value = json_value(file, file.name, having=(b'"relevant_docs"', b'"paragraphs"'))
         read = _by_id if "relevant_docs" in value else _of_paragraphs
         queries, documents, answers = read(value)
-        archives.pack_retrieval(queries, documents, answers, target)
     except (LookupError, TypeError, AttributeError, UserError):  # a table, or what its reader says
         return ""
+    archives.pack_retrieval(queries, documents, answers, target)
     return f"{file.name} holds {len(queries):,} queries on {len(documents):,} documents."
 
 
 def _by_id(value: Any) -> _Parts:
     answers = {
-        query: [keys] if isinstance(keys, str) else keys
+        query: [keys] if isinstance(keys, str) else list(keys)
         for query, keys in value["relevant_docs"].items()
     }
     return dict(value["queries"]), dict(value["corpus"]), answers

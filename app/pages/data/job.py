@@ -11,6 +11,7 @@ from theodolite.app.jobs.reporter import Reporter
 from theodolite.app.pages.data import service
 from theodolite.app.spec import Field, Spec
 from theodolite.app.workspace import Workspace
+from theodolite.engine.datasets.formats import json_lines
 from theodolite.engine.datasets.tables import Mapping
 from theodolite.engine.encoders.spec import parse
 from theodolite.engine.errors import UserError
@@ -121,7 +122,7 @@ class MineSpec(Spec, Job):
                 )
             rows = ({role: getattr(triplet, role) for role in ROLES} for triplet in triplets)
             file = place / f"{service.name_for(self.name)}.jsonl"
-            service.write_lines(file, rows)
+            file.write_text(json_lines(rows), encoding="utf-8")
             mapping = Mapping("triplets", {role: role for role in ROLES})
             notes = [f"The negatives were mined for {self.pairs} by {self.encoder}."]
             service.keep(workspace, file, file.name, self.name, mapping, notes)

@@ -1,9 +1,8 @@
 """Your own data sets: files stored as uploads or named on the hub, and their removal."""
 
-import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -339,12 +338,6 @@ def name_for(filename: str) -> str:
     """Suggest a name for a data set: the file's, without endings and invalid characters."""
     stem = re.sub(r"\.[A-Za-z0-9]{1,8}(\.gz)?$", "", filename)
     return re.sub(r"[^\w .+-]", "-", stem).strip(" .-")[:80] or "data"
-
-
-def write_lines(file: Path, rows: Iterable[dict[str, Any]]) -> None:
-    """Write rows as JSON lines."""
-    lines = (json.dumps(row, ensure_ascii=False) for row in rows)
-    file.write_text("\n".join(lines), encoding="utf-8")
 
 
 def check_free(workspace: Workspace, name: str) -> None:
