@@ -15,8 +15,8 @@ test("hits are counted pair by pair, of the columns that are there", () => {
   assert.equal(agreement(columns, found), "Of its 3 nearest, a shares 2 with b.");
   assert.equal(agreement(columns.slice(2), found.slice(2)), "");
   const [mine, same, other] = [7, 7, 3].map((id) => new Map([[id, 1]]));
-  assert.equal(agreement(columns, [mine, same, other]), "a shares the one it finds with b.");
-  assert.equal(agreement(columns, [mine, other, other]), "No other encoder finds the one of a.");
+  assert.equal(agreement(columns, [mine, same, other]), "a finds the same as b.");
+  assert.equal(agreement(columns, [mine, other, other]), "No other encoder finds what a finds.");
 });
 
 test("marks go on after Z, and a rank elsewhere says which way it is", () => {

@@ -55,7 +55,7 @@ export function agreement(columns, found) {
   if (mine.size === 1) {
     const [text] = mine.keys();
     const same = others.filter(([, theirs]) => theirs.has(text)).map(([name]) => name);
-    return same.length ? `${first} shares the one it finds with ${same.join(", ")}.` : `No other encoder finds the one of ${first}.`;
+    return same.length ? `${first} finds the same as ${same.join(", ")}.` : `No other encoder finds what ${first} finds.`;
   }
   const shares = others.map(([name, theirs]) => `${[...mine.keys()].filter((text) => theirs.has(text)).length} with ${name}`);
   return `Of its ${mine.size} nearest, ${first} shares ${shares.join(", ")}.`;
