@@ -60,6 +60,11 @@ def how_far(run: Mapping[str, Any]) -> str:
     return " ".join(text for text in (units, took) if text)
 
 
+def doing(run: Mapping[str, Any]) -> str:
+    """What a run does now; empty while that is its only unit, whose label is the run's title."""
+    return "" if run["message"] == run["title"] else str(run["message"])
+
+
 def gauge(run: Mapping[str, Any]) -> str:
     """The progress bar of a run."""
     starting = run["state"] == "running" and not run["total"]
@@ -94,10 +99,9 @@ def card(run: Mapping[str, Any], verbs: str = "") -> str:
     live = run["state"] in LIVE
     what = "" if live or not run["message"] else f". {run['message']}"
     present = ""
-    if run["state"] == "running" and run["message"] not in ("", run["title"]):
-        alone = run["total"] < 2
-        bar = "" if alone else parts.progress_bar(run["unit_fraction"], run["message"])
-        present = f'<div class="t-present"><span>{escape(run["message"])}</span>{bar}</div>'
+    if run["state"] == "running" and (now := doing(run)):
+        bar = "" if run["total"] < 2 else parts.progress_bar(run["unit_fraction"], now)
+        present = f'<div class="t-present"><span>{escape(now)}</span>{bar}</div>'
     if run["state"] == "queued":
         what = ". You can close this page meanwhile"
     far = f'<span class="t-muted">{escape(how_far(run) + what)}</span>'

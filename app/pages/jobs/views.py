@@ -117,8 +117,8 @@ def item(
 def about(run: Mapping[str, Any]) -> str:
     """The progress and current step of a run, or its outcome. Plain text."""
     text = progress.how_far(run)
-    if run["message"] and run["state"] != "queued":
-        text += f". {run['message']}"
+    if run["state"] != "queued" and (now := progress.doing(run)):
+        text += f". {now}"
     if run["state"] == "queued" and run["priority"]:
         text += f", priority {run['priority']} (lower runs earlier)"
     return text

@@ -19,6 +19,7 @@ from theodolite.app.cli import app
 from theodolite.app.jobs import submit
 from theodolite.app.jobs.reporter import Reporter
 from theodolite.app.pages.jobs import service as jobs
+from theodolite.app.pages.jobs.views import about
 from theodolite.app.pages.train.job import AGAIN, LEFT_OUT, SweepJob, TrainDecoderJob, TrainJob
 from theodolite.app.pages.trainings import service as runs
 from theodolite.app.pages.trainings.page import facts
@@ -101,6 +102,7 @@ def test_what_follows_the_last_update_is_said(workspace: Workspace, spec: TrainS
     begun = run | {"message": run["title"]}  # the label of its only unit
     assert "starting" in facts(row, begun) and row.label not in facts(row, begun)
     assert "t-present" in card(run) and "t-present" not in card(begun)
+    assert about(run).endswith(run["message"]) and run["title"] not in about(begun)
     events.close()
 
 
