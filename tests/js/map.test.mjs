@@ -4,6 +4,7 @@ import test from "node:test";
 
 import { crowding, labelColours, paint, rampColour, rgb } from "../../app/components/js/map/colours.js";
 import { percent, short } from "../../app/components/js/map/dom.js";
+import { howKept } from "../../app/components/js/map/panel.js";
 import { forward, interleave, nearestPoint, pointGrid, pointsInside, topmost } from "../../app/components/js/map/points.js";
 import { markLook, pointLook, webglScene } from "../../app/components/js/map/scene.js";
 import { allowed, remember, subscribe, undoRedo, update } from "../../app/components/js/map/state.js";
@@ -218,4 +219,12 @@ test("a point has to pass every filter, and undo brings back what was chosen and
 
 test("a share that is not all reads less than all", () => {
   assert.deepEqual([0, 0.0004, 0.5, 0.9997, 1].map(percent), ["0.0 %", "under 0.1 %", "50.0 %", "over 99.9 %", "100.0 %"]);
+});
+
+test("how many of the nearest stayed near is said for one, none and all", () => {
+  assert.match(howKept(0, 1), /^Its nearest .* is not its nearest on the map;/);
+  assert.match(howKept(1, 1), /^Its nearest .* is its nearest on the map too\.$/);
+  assert.match(howKept(0, 15), /, none is among its 15 nearest on the map; .* placed them,/);
+  assert.match(howKept(1, 15), /, one is among/);
+  assert.match(howKept(15, 15), /, all are among its 15 nearest on the map\.$/);
 });

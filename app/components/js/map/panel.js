@@ -39,6 +39,13 @@ function searchLink(ui, sentence) {
   return el("a", { href: `./search?${query}&q=${encodeURIComponent(sentence.slice(0, 1000))}` }, "Open in Search");
 }
 
+export function howKept(near, all) {
+  if (all === 1) return `Its nearest in the full space is ${near ? "its nearest on the map too" : "not its nearest on the map; the map placed it, dashed, elsewhere"}.`;
+  const kept = { 0: "none is", 1: "one is", [all]: "all are" }[near] ?? `${near} are`;
+  const left = near === all ? "" : `; the map placed ${near ? "the others" : "them"}, dashed, elsewhere`;
+  return `Of its ${all} nearest in the full space, ${kept} among its ${all} nearest on the map${left}.`;
+}
+
 function pointCard(ui, point) {
   const near = point.neighbours.filter((one) => one.kept).length;
   const all = point.neighbours.length;
@@ -47,9 +54,7 @@ function pointCard(ui, point) {
   return el("section", { class: "t-map-card", "aria-label": "The open point" },
     el("h3", {}, point.text),
     first ? el("p", { class: "t-small t-muted" }, `${first[0]}: ${first[1]}`) : "",
-    ...(all ? [el("p", { class: "t-small" },
-      `Of its ${all} nearest in the full space, ${near} ${near === 1 ? "is" : "are"} among its ${all} nearest on the map; the map placed the others, dashed, elsewhere.`),
-    neighbourTable(ui, point.neighbours)] : []),
+    ...(all ? [el("p", { class: "t-small" }, howKept(near, all)), neighbourTable(ui, point.neighbours)] : []),
     el("details", { class: "t-map-facts" }, el("summary", {}, "Everything known about it"), el("dl", {}, ...facts)),
     el("p", { class: "t-map-acts" }, searchLink(ui, point.text),
       all ? pressable("Select it and its neighbours", () => select(ui, [point.id, ...point.neighbours.map((one) => one.id)], "replace")) : "",

@@ -456,7 +456,7 @@ ROW = {
     "dim": 384,
     "dtype": "float32",
     "per_second_64": None,
-    "licence": None,
+    "licence": "mit",
     "error": None,
     "outside": "",
     "spec": "a",
@@ -588,6 +588,8 @@ def test_headlines(changes: dict, line: str) -> None:
 def test_the_table(changes: dict, rows: list[tuple]) -> None:
     """The smallest form is a row of its own where it is not one of the encoders as they are."""
     (_, table) = Decision(ASKED, SHEET | changes)._numbers()
+    licence = table.columns.index("Licence")
+    assert {row[licence] for row in table.rows} == {"mit"}
     at = [table.columns.index(name) for name in ("Encoder", "Dimensions", "Remark")]
     assert [tuple(row[i] for i in at) for row in table.rows] == rows
 
