@@ -35,6 +35,8 @@ judge_verbs = verbs("Compare encoders without labels, by judging what they retur
 SessionArgument = Annotated[str, typer.Argument(metavar="SESSION", help="See `judge list`.")]
 JudgeOption = Annotated[str, typer.Option("--judge", metavar="NAME", help="Who judges.")]
 KEYS = {"r": "relevant", "n": "not", "1": "left", "2": "right", "0": "neither", "u": "undo"}
+SHOWN = 1500
+"""Characters of a document that fit a terminal; `m` shows the rest."""
 
 
 @judge_verbs.command("start")
@@ -142,12 +144,14 @@ def play_session(
     if not as_json:
         marks = (*judging.MARKS[open_session(workspace, session).spec.mode], "undo")
         keys = ", ".join(f"{key}: {mark}" for key, mark in KEYS.items() if mark in marks)
-        say(f"{keys}; Ctrl-D: leave")
-    question, is_enough = judging.ask(workspace, session, judge), False
+        say(f"{keys}; m: more of a long document; Ctrl-D: leave")
+    question, is_enough, is_whole = judging.ask(workspace, session, judge), False, False
     while question is not None:
-        _show(question, as_json)
+        _show(question, as_json, None if is_whole else SHOWN)
         if not (reply := sys.stdin.readline().lower()):
             break
+        if is_whole := reply.strip() == "m" and not as_json:
+            continue
         try:
             mark = KEYS.get(reply.strip(), reply.strip())
             question = judging.mark(workspace, session, mark, judge, question.position)
@@ -272,7 +276,8 @@ def remove_session(
     done({"removed": session}, f"Removed {session}.", as_json)
 
 
-def _show(question: Question | None, as_json: bool) -> None:
+def _show(question: Question | None, as_json: bool, most: int | None = None) -> None:
+    """Print a question, each of its documents up to `most` characters."""
     if question is None:
         done({"position": None}, "Everything is judged.", as_json)
     elif as_json:
@@ -281,4 +286,6 @@ def _show(question: Question | None, as_json: bool) -> None:
         line(f"\n{question.position + 1}. {question.query}")
         for side, texts in enumerate(question.texts, 1):
             for text in texts:
-                line(f"   {f'{side} ' if len(question.texts) > 1 else ''}> {text}")
+                left = len(text[most:]) if most else 0
+                more = f" … ({left:,} more characters: m)" if left else ""
+                line(f"   {f'{side} ' if len(question.texts) > 1 else ''}> {text[:most]}{more}")

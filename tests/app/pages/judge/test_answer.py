@@ -270,7 +270,9 @@ def test_a_session_is_begun_by_a_run(workspace: Workspace) -> None:
         queue(workspace, JudgeJob.of(JudgeSpec(lines(workspace, "one", ["a"]), PAIR)))
 
 
-def test_the_verbs_play_a_session(home: Path, starter: Workspace) -> None:
+def test_the_verbs_play_a_session(
+    home: Path, starter: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A script begins, judges line by line, and takes the data set home."""
     answer = by_label(starter)
 
@@ -285,6 +287,10 @@ def test_the_verbs_play_a_session(home: Path, starter: Workspace) -> None:
     *asked_too, output = ran("play", session, given="relevant\nn\nu\nnot\n")
     assert [row["position"] for row in asked_too] == [3, 4, 5, 4, 5] and output["marks"] == 5
     assert ran("status", session)[-1] == output and len(ran("list")) == 1
+    monkeypatch.setattr("theodolite.app.pages.judge.command.SHOWN", 10)
+    shown = theodolite("judge", "play", session, given="m\n")
+    cropped, whole = (text for text in shown if text.startswith("   > "))
+    assert cropped.startswith(whole[:15]) and "more characters: m" in cropped
     kept = ran("export", session, str(home / "out"), "--as", "mine")[-1]
     assert kept == {"dataset": "upload:mine"}
     assert ran("unjudged", session, "-e", "random:64")[0]["returned"]
