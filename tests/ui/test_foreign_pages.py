@@ -1,10 +1,6 @@
 """What pages of others can do to the app in a real browser: link to it, and nothing else."""
 
 import contextlib
-import shutil
-import socket
-import ssl
-import subprocess
 import threading
 import uuid
 from collections.abc import Iterator
@@ -13,10 +9,10 @@ from pathlib import Path
 
 import pytest
 from gradio.utils import get_upload_folder
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Page, expect
 
 from tests.fakes.started import serving
-from tests.ui.steps import PATIENCE, address_of, says
+from tests.ui.steps import address_of, says
 from theodolite.app.workspace import Workspace
 
 LISTED = "random:16"
@@ -103,26 +99,13 @@ def test_a_link_of_others_loads_nothing_before_a_click(stranger: Page, place: st
 
 
 @pytest.fixture(scope="module")
-def secure(desk: Workspace, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
-    """Addresses of the app with a login and of a page of others, both over HTTPS."""
-    if shutil.which("openssl") is None:
-        pytest.skip("openssl is not installed")
-    made = certificate(tmp_path_factory.mktemp("certificate"))
-    with (
-        serving(desk, auth=("ada", "lovelace")) as demo,
-        https_before(demo.server_port, made) as port,
-        site("<h1>Others</h1>", made) as other,
-    ):
-        yield f"https://own.localhost:{port}", f"https://others.localhost:{other}"
+def named(desk: Workspace) -> Iterator[tuple[str, str]]:
+    """Addresses of the app with a login and of a page of others: two sites, for a browser.
 
-
-@pytest.fixture
-def trusting(browser: Browser) -> Iterator[BrowserContext]:
-    """A browser that takes the certificate."""
-    context = browser.new_context(ignore_https_errors=True)
-    context.set_default_timeout(PATIENCE)
-    yield context
-    context.close()
+    It takes both for safe as it takes HTTPS, and keeps cookies that are for HTTPS alone.
+    """
+    with serving(desk, auth=("ada", "lovelace")) as demo, site("<h1>Others</h1>") as other:
+        yield f"http://own.localhost:{demo.server_port}", f"http://others.localhost:{other}"
 
 
 def sign_in(page: Page, words: str = "lovelace") -> None:
@@ -132,10 +115,9 @@ def sign_in(page: Page, words: str = "lovelace") -> None:
     page.get_by_role("button", name="Sign in").click()
 
 
-def test_a_login_stays_with_our_own_site(trusting: BrowserContext, secure: tuple[str, str]) -> None:
+def test_a_login_stays_with_our_own_site(stranger: Page, named: tuple[str, str]) -> None:
     """A page of others that asks with credentials gets nothing; a link of theirs gets in."""
-    app, other = secure
-    page = trusting.new_page()
+    (app, other), page = named, stranger
     page.goto(f"{app}/jobs")
     says(page.locator("body"), "After five wrong tries the next has to wait")
     page.keyboard.press("Enter")
@@ -147,7 +129,7 @@ def test_a_login_stays_with_our_own_site(trusting: BrowserContext, secure: tuple
     expect(page.get_by_label("Password")).to_be_focused()
     sign_in(page)
     expect(page.locator(".t-header")).to_be_visible()
-    cookies = {c["name"]: c for c in trusting.cookies(app) if "access-token" in c["name"]}
+    cookies = {c["name"]: c for c in page.context.cookies(app) if "access-token" in c["name"]}
     assert len(cookies) == 2
     assert all(cookie["sameSite"] == "Lax" and cookie["httpOnly"] for cookie in cookies.values())
     page.goto(f"{other}/")
@@ -157,11 +139,10 @@ def test_a_login_stays_with_our_own_site(trusting: BrowserContext, secure: tuple
 
 
 def test_a_link_asks_also_where_it_first_wants_the_login(
-    trusting: BrowserContext, secure: tuple[str, str]
+    stranger: Page, named: tuple[str, str]
 ) -> None:
     """The page loads itself again after the login: that is no click on the link's behalf."""
-    app, other = secure
-    page = trusting.new_page()
+    (app, other), page = named, stranger
     page.goto(f"{other}/")
     page.evaluate("to => { location.href = to; }", f"{app}/{LINK}")
     page.get_by_role("link", name="Load", exact=True).click()
@@ -169,11 +150,8 @@ def test_a_link_asks_also_where_it_first_wants_the_login(
     says(page.locator("#hits"), "random:17")
 
 
-# Sites of others on this machine: a page of theirs, and an HTTPS proxy before the app.
-
-
 @contextlib.contextmanager
-def site(html: str, certificate: Path | None = None) -> Iterator[int]:
+def site(html: str) -> Iterator[int]:
     """Serve one page at every address; gives the port."""
 
     class Page(BaseHTTPRequestHandler):
@@ -187,75 +165,7 @@ def site(html: str, certificate: Path | None = None) -> Iterator[int]:
             """Say nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Page)
-    if certificate:
-        server.socket = _context(certificate).wrap_socket(server.socket, server_side=True)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield server.server_address[1]
     server.shutdown()
     server.server_close()
-
-
-def certificate(folder: Path) -> Path:
-    """Make a certificate that nobody signed; key and certificate in one file."""
-    key, cert, both = folder / "key.pem", folder / "cert.pem", folder / "both.pem"
-    subprocess.run(
-        [
-            "openssl",
-            "req",
-            "-x509",
-            "-newkey",
-            "rsa:2048",
-            "-nodes",
-            "-days",
-            "2",
-            "-subj",
-            "/CN=own.localhost",
-            "-keyout",
-            key,
-            "-out",
-            cert,
-        ],
-        check=True,
-        capture_output=True,
-    )
-    both.write_bytes(key.read_bytes() + cert.read_bytes())
-    return both
-
-
-@contextlib.contextmanager
-def https_before(port: int, certificate: Path) -> Iterator[int]:
-    """Speak HTTPS and pass everything on to a port of this machine, as a proxy does."""
-    door = socket.create_server(("127.0.0.1", 0))
-    context = _context(certificate)
-
-    def answer(plain: socket.socket) -> None:
-        with contextlib.suppress(OSError), context.wrap_socket(plain, server_side=True) as outside:
-            inside = socket.create_connection(("127.0.0.1", port))
-            back = threading.Thread(target=_copy, args=(inside, outside), daemon=True)
-            back.start()
-            _copy(outside, inside)
-            back.join()
-
-    def accept() -> None:
-        with contextlib.suppress(OSError):  # closed at the end
-            while True:
-                caller, _ = door.accept()
-                threading.Thread(target=answer, args=(caller,), daemon=True).start()
-
-    threading.Thread(target=accept, daemon=True).start()
-    yield door.getsockname()[1]
-    door.close()
-
-
-def _copy(one: socket.socket, other: socket.socket) -> None:
-    with contextlib.suppress(OSError):
-        while data := one.recv(65536):
-            other.sendall(data)
-    with contextlib.suppress(OSError):
-        other.shutdown(socket.SHUT_WR)
-
-
-def _context(certificate: Path) -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate)
-    return context
