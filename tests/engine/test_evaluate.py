@@ -19,7 +19,7 @@ import torch
 from tests.engine.datasets.test_catalog import Uploads
 from tests.errors import refused
 from tests.fakes import folder
-from tests.fakes.encoders import BrokenEncoder, HashEncoder, NaNEncoder, ShrinkingEncoder
+from tests.fakes.encoders import BrokenEncoder, HashEncoder, NaNEncoder
 from theodolite import engine
 from theodolite.engine import evaluate, memory
 from theodolite.engine.datasets import Catalog, Upload
@@ -327,14 +327,6 @@ def odd(params: object, batch: list[list[str]]) -> np.ndarray:
     return np.array([[words[-1][-1] not in "02468"] * 4 for words in batch], float)
 
 
-class Flat(HashEncoder):
-    """Forgets that there is one vector a sentence."""
-
-    def encode(self, sentences: list[str], progress: Progress | None = None) -> np.ndarray:
-        """Return float32 (n * dim,)."""
-        return super().encode(sentences, progress).reshape(-1)
-
-
 def growing(*few: str) -> Batcher:
     """Gives 4 dimensions to batches that begin with one of these words or a full stop, then 5."""
     return lambda params, batch: np.ones((len(batch), 4 if batch[0][-1] in (".", *few) else 5))
@@ -345,8 +337,6 @@ def growing(*few: str) -> Batcher:
     [
         (NaNEncoder(), ("4 of 32 sentences", "'sentence 0'")),
         (FunctionEncoder(None, zeros), ("zero vector", "32 sentences")),
-        (ShrinkingEncoder(), ("(32, 15)", "(32, 16)")),
-        (Flat(), ("(512,)", "32 sentences")),
         # A dimension that changes between two batches, and after the sentences that tell it.
         (
             FunctionEncoder(None, growing("0"), "growing", dotdict(batch_size=10)),

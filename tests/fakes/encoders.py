@@ -49,14 +49,6 @@ class NaNEncoder(HashEncoder):
         return vectors
 
 
-class ShrinkingEncoder(HashEncoder):
-    """Announces `dim` and gives one less."""
-
-    def encode(self, sentences: Sequence[str], progress: Progress | None = None) -> np.ndarray:
-        """Return float32 (n, dim - 1)."""
-        return super().encode(sentences, progress)[:, :-1]
-
-
 class ConstantEncoder(HashEncoder):
     """Gives every sentence the same vector, as a collapsed model does."""
 
