@@ -10,12 +10,14 @@ from itertools import product
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
-from transformers import AutoModelForMaskedLM, AutoTokenizer, BertConfig, BertModel, BertTokenizer
+from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 from tests.engine.encoders.models import (
     SENTENCES,
+    SPECIAL,
+    WORDS,
     close,
     edit_config,
     plainly,
@@ -179,9 +181,11 @@ def test_of_two_encoders_the_first_is_kept(folders, tmp_path):
     assert not torch.allclose(first, second, atol=1e-2)
 
 
-def test_mlm_keeps_its_head_for_the_next_run(folders, tmp_path):
+@pytest.mark.parametrize("kind", ["bert", "roberta"])
+def test_mlm_keeps_its_head_for_the_next_run(tmp_path, kind):
     """Transformers finds it; a run from the folder predicts with it."""
-    model = trained(folders["mlm"], tmp_path / "out", "mlm", pooling="avg")
+    base = save(tmp_path / kind, kind, "ForMaskedLM")
+    model = trained(base, tmp_path / "out", "mlm", pooling="avg")
     spec = write(model, record_of(model))
     ids = AutoTokenizer.from_pretrained(tmp_path / "out")(
         SENTENCES[2], return_tensors="pt"
@@ -315,45 +319,32 @@ def test_a_long_curve_is_thinned_in_the_card():
 # --- SimCSE's released checkpoints ---
 
 
-WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"a cat dog sat ran the mat ##s .".split()]
 RELEASED = ["A cat sat .", "The dogs ran", "the mat", ""]
-SMALL = {
-    "hidden_size": 16,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-    "intermediate_size": 32,
-}
 
 
-def a_bert(folder):
-    """Model with a pooler; its folder gets the tokenizer files of the released models."""
-    folder.mkdir()
-    (folder / "vocab.txt").write_text("\n".join(WORDS) + "\n")
-    (folder / "tokenizer_config.json").write_text(
-        json.dumps({"do_lower_case": True, "tokenizer_class": "BertTokenizer"})
-    )
-    torch.manual_seed(0)
-    return BertModel(BertConfig(vocab_size=len(WORDS), max_position_embeddings=20, **SMALL)).eval()
+def released(folder, converted, kind):
+    """A BERT as SimCSE's authors publish it, or as their training code leaves it.
 
-
-def saved(folder, model, tensors, kind, architecture="BertModel"):
-    """`config.json` and the weights, as safetensors or as a `.bin` of tensors."""
-    config = model.config.to_dict() | {"architectures": [architecture]}
-    (folder / "config.json").write_text(json.dumps(config))
-    tensors = {name: tensor.clone() for name, tensor in tensors.items()}
+    Unconverted (`BertForCL`) there is no pooler, but a head called mlp, which conversion makes it.
+    """
+    tensors = load_file(save(folder) / "model.safetensors")
+    if converted:
+        # Their files hold the position numbers too, as older versions of transformers wrote them.
+        tensors["embeddings.position_ids"] = torch.arange(24)[None]
+    else:
+        edit_config(folder, architectures=["BertForCL"])
+        tensors = {
+            f"bert.{name}".replace("bert.pooler", "mlp"): tensor for name, tensor in tensors.items()
+        }
+    save_file(tensors, folder / "model.safetensors", {"format": "pt"})
     if kind == "bin":
         torch.save(tensors, folder / "pytorch_model.bin")
-    else:
-        save_file(tensors, folder / "model.safetensors", {"format": "pt"})
-    return folder
-
-
-def by_hand(model, folder, head):
-    """First token's state of each sentence, and the head over it."""
-    words = BertTokenizer.from_pretrained(folder)
-    ids = [words(sentence, return_tensors="pt") for sentence in RELEASED]
-    states = torch.cat([model(**each).last_hidden_state[:, 0] for each in ids])
-    return (torch.tanh(head(states)) if head else states).detach().numpy()
+        (folder / "model.safetensors").unlink()
+    (folder / "tokenizer.json").unlink()
+    (folder / "vocab.txt").write_text("\n".join([*SPECIAL["bert"].values(), *WORDS]))
+    return edit_config(
+        folder, "tokenizer_config.json", tokenizer_class="BertTokenizer", mask_token=None
+    )
 
 
 @pytest.mark.parametrize("kind", ["bin", "safetensors"])
@@ -370,24 +361,14 @@ def by_hand(model, folder, head):
 def test_they_have_their_own_pooling(tmp_path, name, kept, converted, kind):
     """Converted, the head is the pooler, which unsupervised models leave out.
 
-    Unconverted (`BertForCL`) there is no pooler, but a head called mlp, which conversion makes it.
     Training goes on from the transformer alone.
     """
-    model = a_bert(tmp_path / name)
-    head = model.pooler.dense
-    if converted:
-        # Their files hold the position numbers too, as older versions of transformers wrote them.
-        tensors = model.state_dict() | {"embeddings.position_ids": torch.arange(20)[None]}
-    else:
-        own = {f"bert.{k}": v for k, v in model.state_dict().items() if "pooler" not in k}
-        tensors = own | {f"mlp.dense.{k}": v for k, v in head.state_dict().items()}
-    architecture = "BertModel" if converted else "BertForCL"
-    spec = f"dir:{saved(tmp_path / name, model, tensors, kind, architecture)}"
+    plain, spec = save(tmp_path / "plain"), f"dir:{released(tmp_path / name, converted, kind)}"
     encoder, pooled = (load(f"{spec}{how}", device="cpu") for how in ("", "?pooling=pooler_output"))
     opened = open_model(TrainSpec("unsup", spec, "x", "y", max_length=20), [])
-    heads = [(encoder, head if kept else None), (opened, None)]
-    for each, over in heads if converted else (*heads, (pooled, head)):
-        close(each.encode(RELEASED), by_hand(model, tmp_path / name, over))
-    assert describe(spec)["pooling"] == ("pooler_output" if kept else "cls_token")
+    own = "pooler_output" if kept else "cls_token"
+    for each, pooling in ((encoder, own), (opened, "cls_token"), (pooled, "pooler_output")):
+        close(each.encode(RELEASED), [plainly(plain, pooling, text) for text in RELEASED])
+    assert describe(spec)["pooling"] == own
     assert encoder.warnings == ()
     assert converted or bool(pooled.warnings) == (not kept)

@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
-from transformers import AutoModel, AutoModelForMaskedLM, AutoTokenizer
+from transformers import AutoModel, AutoTokenizer
 
 from tests.engine.encoders.models import SENTENCES, close, edit_config, save
 from tests.errors import refused
@@ -100,19 +100,6 @@ def test_two_encoders_start_alike_and_go_their_own_ways(folders):
     assert (moved, len(model.heads)) == ({"1"}, 2)
     single = opened(folders["bert"], dropout=0.0)
     torch.testing.assert_close(single.vectors(ids), single.vectors(ids, side=1))
-
-
-@pytest.mark.parametrize("kind", ["bert", "roberta"])
-def test_masked_tokens_are_predicted_by_the_checkpoints_head(tmp_path, kind):
-    """The same scores as transformers' MaskedLM."""
-    folder = save(tmp_path / kind, kind, "ForMaskedLM")
-    model = opened(folder, "mlm").eval()
-    states, ids = model.token_states(model.ids(SENTENCES))
-    words = AutoTokenizer.from_pretrained(folder)(SENTENCES, padding=True, return_tensors="pt")
-    tokens = words["attention_mask"].bool()
-    expected = AutoModelForMaskedLM.from_pretrained(folder).eval()(**words).logits[tokens]
-    assert torch.equal(ids, words["input_ids"][tokens])
-    torch.testing.assert_close(model.mlm_logits(states), expected, atol=1e-5, rtol=1e-5)
 
 
 def test_a_head_that_the_checkpoint_lacks_is_fresh_and_tied(folders):
