@@ -4,6 +4,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from unittest.mock import Mock
 
 import pytest
 
@@ -98,16 +99,9 @@ def test_a_bad_one_fails_alone(line: Line) -> None:
 def test_who_gives_up_leaves_no_work_behind(line: Line) -> None:
     """What is given up while it waits is never computed."""
     model = Model()
-    gone = threading.Event()
-
-    def leave(ahead: int) -> None:
-        if gone.is_set():
-            raise InterruptedError
-
     first = line.ask([1], model)
-    left = line.ask([2], model, then=leave)
+    left = line.ask([2], model, then=Mock(side_effect=[None, InterruptedError]))
     stayed = line.ask([3], model)
-    gone.set()
     assert isinstance(left.exception(PATIENCE), InterruptedError)
     model.go.set()
     assert (first.result(PATIENCE), stayed.result(PATIENCE)) == ([2], [6])
@@ -161,21 +155,15 @@ def test_a_thread_that_is_ended_leaves_nobody_waiting() -> None:
 
 def test_who_wants_another_one_does_not_wait() -> None:
     """Neither for one that is there nor for one that is quick to load."""
-    recent: Recent[str, int] = Recent(4)
-    recent.get("there", lambda: 1)
-    loading, go = threading.Event(), threading.Event()
-
-    def slow() -> int:
-        loading.set()
-        assert go.wait(PATIENCE)
-        return 2
-
+    recent: Recent[str, list[int]] = Recent(4)
+    recent.get("there", lambda: [1])
+    slow = Model()
     with ThreadPoolExecutor(1) as pool:
-        future = pool.submit(recent.get, "slow", slow)
-        assert loading.wait(PATIENCE)
-        assert (recent.get("there", int), recent.get("quick", lambda: 3)) == (1, 3)
-        go.set()
-        assert future.result(PATIENCE) == 2
+        future = pool.submit(recent.get, "slow", lambda: slow.work([2]))
+        assert slow.inside.wait(PATIENCE)
+        assert (recent.get("there", list), recent.get("quick", lambda: [3])) == ([1], [3])
+        slow.go.set()
+        assert future.result(PATIENCE) == [4]
 
 
 def test_many_at_once_load_once() -> None:

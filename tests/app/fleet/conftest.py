@@ -120,12 +120,10 @@ class Postgres:
         return False
 
     def stop(self, how: signal.Signals = signal.SIGINT) -> None:
-        """End it at once, with or without a word to its clients (SIGINT, SIGQUIT, SIGKILL)."""
+        """End it at once, with or without a word to its clients (SIGINT, SIGQUIT)."""
         if self._process is None:
             return
         os.kill(int((self._data / "postmaster.pid").read_text().splitlines()[0]), how)
-        if how is signal.SIGKILL:  # what it leaves would hold the socket
-            processes.kill_tree(self._process)
         self._process.wait()
         self._process = None
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -253,19 +254,12 @@ def test_progress_is_kept_while_the_database_is_away(
 ) -> None:
     runs, job = workspace.store.runs, EvaluateJob(("random:8",), ("MR", "StarterSTS"))
     run = begun(workspace, job)
-    run_id = run["id"]
-    rounds = iter([("half", {0: 0.5})])
-
-    def look(_: SentRun, __: object) -> tuple[str, dict[int, float]]:
-        if runs.get(run_id)["message"] == "away":
-            runs.cancel(run_id)
-        for found in rounds:
-            return found
-        raise FleetAway("away")
-
-    monkeypatch.setattr(SentRun, "round", look)
-    assert Coordinator(workspace, Address.parse(database)).work(run, 1, job) == "stopped"
-    assert runs.get(run_id)["fraction"] == 0.25
+    rounds = [("half", {0: 0.5}), FleetAway("away"), KeyboardInterrupt]
+    monkeypatch.setattr(SentRun, "round", Mock(side_effect=rounds))
+    with pytest.raises(KeyboardInterrupt):
+        Coordinator(workspace, Address.parse(database)).work(run, 1, job)
+    row = runs.get(run["id"])
+    assert (row["message"], row["fraction"]) == ("away", 0.25)
 
 
 def test_without_an_address_for_files_they_stay(database: str, tmp_path: Path) -> None:

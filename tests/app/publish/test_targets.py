@@ -427,7 +427,6 @@ def test_without_a_network_the_hub_is_not_asked(
 
     monkeypatch.setattr(_http, "_GLOBAL_CLIENT", None)
     assert "HF_HUB_OFFLINE is set" in put()
-    monkeypatch.setattr(_http, "_GLOBAL_CLIENT", None)
 
 
 def test_only_upload_uploads(hub: FakeSpaces, home: Path) -> None:

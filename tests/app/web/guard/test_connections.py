@@ -170,13 +170,10 @@ def test_what_needs_no_login_takes_no_more_than_a_form(
 ) -> None:
     """A file in place of a name is refused, and takes no memory."""
     file = b'--x\r\nContent-Disposition: form-data; name="username"; filename="a"\r\n\r\n'
-    sent = 0
 
     def pieces() -> Iterator[bytes]:
-        nonlocal sent
         yield file
         for _ in range(8):
-            sent += 1
             yield MEGABYTE
 
     kind = {"Content-Type": "multipart/form-data; boundary=x"}

@@ -12,7 +12,7 @@ from gradio.state_holder import SessionState
 from gradio.utils import get_upload_folder
 from starlette.requests import Request
 
-from tests.app.web.guard.conftest import Clock
+from tests.app.web.guard.conftest import LISTED, Clock
 from tests.app.web.guard.test_nonsense import config, handlers, sent
 from tests.errors import refused
 from tests.fakes.decoders import small_spec
@@ -43,7 +43,6 @@ from theodolite.engine.encoders.spec import LISTED_ONLY
 from theodolite.engine.errors import UserError
 from theodolite.engine.training.spec import TrainSpec
 
-LISTED = "random:16"
 TYPED = "Zebra ukulele heliotrope, said nobody before."
 
 
