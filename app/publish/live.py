@@ -43,9 +43,11 @@ def make(workspace: Workspace, choice: Choice, target: Target, *, texts: bool) -
         for encoder in unmasked if datasets else ():
             if usable(encoder, datasets):
                 _copy_vectors(workspace, small, encoder, datasets)
+        # A map is found by the name of its data set, and holds it.
+        same_names = [dataset for dataset in datasets if choice.texts[dataset] == dataset]
         for row in reversed(workspace.store.derived.list(maps.KIND)):
             info = row["info"]
-            if info["encoder"] in unmasked and info["dataset"] in datasets:
+            if info["encoder"] in unmasked and info["dataset"] in same_names:
                 small.store.derived.put(row["key"], maps.KIND, info, files=row["files"])
         small.close()
         files |= {
@@ -53,7 +55,9 @@ def make(workspace: Workspace, choice: Choice, target: Target, *, texts: bool) -
             for path in sorted(folder.rglob("*"))
             if path.is_file() and path.suffix != ".lock"
         }
-    numbers = {dataset: len(workspace.catalog.sentences(dataset)[0]) for dataset in datasets}
+    numbers = {
+        choice.texts[dataset]: len(workspace.catalog.sentences(dataset)[0]) for dataset in datasets
+    }
     return Site(files, [EVERY_PAGE], numbers)
 
 

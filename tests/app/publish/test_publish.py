@@ -141,16 +141,6 @@ def test_names_that_are_masked_stay_apart() -> None:
     assert choice.Alias("paths").data("upload:ours") == "upload:ours"
 
 
-def test_it_is_published_again_and_what_is_old_goes(kept: Path) -> None:
-    """A folder that was published is replaced; no file of before stays in it."""
-    theodolite("publish", str(kept), "--yes")
-    theodolite("publish", str(kept), "--yes", "--pages", "overview", "-e", "random:256")
-    assert not (kept / "compare").exists()
-    listed = json.loads((kept / folder.LIST).read_text())["files"]
-    there = [p.relative_to(kept).as_posix() for p in kept.rglob("*") if p.is_file()]
-    assert sorted([*listed, folder.LIST]) == sorted(there)
-
-
 def test_a_folder_of_somebody_is_left_alone(kept: Path) -> None:
     """Whatever was not published there stays, and nothing is written beside it."""
     files(kept, {"thesis.txt": "mine"})
@@ -171,16 +161,17 @@ def test_links_out_of_the_folder_are_refused(kept: Path, inside: bool) -> None:
     assert {path.name: path.read_text() for path in elsewhere.iterdir()} == {"index.html": "mine"}
 
 
-def test_a_list_that_names_files_elsewhere_removes_none(tmp_path: Path) -> None:
+def test_what_was_published_before_goes_and_nothing_elsewhere(tmp_path: Path) -> None:
     """What the list of a folder says is believed of files in that folder alone."""
     mine = tmp_path / "mine.txt"
     mine.write_text("mine")
     target = tmp_path / "site"
-    folder.write(target, {"index.html": b"old"})
-    names = ["../mine.txt", str(mine), "index.html", 3]
+    folder.write(target, {"index.html": b"old", "compare/index.html": b"old"})
+    names = ["../mine.txt", str(mine), "index.html", "compare/index.html", 3]
     (target / folder.LIST).write_text(json.dumps({"files": names}))
     folder.write(target, {"index.html": b"new"})
-    assert (target / "index.html").read_bytes() == b"new"
+    assert (target / "index.html").read_bytes() == b"new" and not (target / "compare").exists()
+    assert (target / folder.LIST).read_bytes() == folder.list_of(["index.html"])
     for name in ("../mine.txt", str(mine)):
         with pytest.raises(ValueError, match="not inside"):
             folder.write(target, {name: b"x"})
@@ -271,21 +262,18 @@ def frozen(workspace: Workspace, address: str) -> site.Site:
 
 
 def test_answers_are_named_before_they_leave(answered: Workspace) -> None:
-    """A row each; their pages are there; a judge's name is not."""
-    chosen = choice.choose(answered, ENCODERS, data=["starter-topics"])
+    """A row each; their pages are there, masked; a judge's name is not.
+
+    Without texts curves stay: a sheet has examples, a session its last question.
+    """
+    data = ["starter-topics", "upload:topics"]
+    chosen = choice.choose(answered, ENCODERS, mask="names", data=data)
     made = site.freeze(answered, chosen, ["choose", "judge", "runs"])
     rows = manifest.rows(answered, chosen, made)
     assert {"training", "judgement", "decision"} <= {row["kind"] for row in rows}
     assert {"Choose", "Judge", "Trainings"} <= set(made.pages)
-    assert "zebulon" not in text_of(made)
-
-
-def test_answers_are_masked_and_left_out_without_texts(answered: Workspace) -> None:
-    """A sheet has examples, a session its last question; curves stay."""
-    chosen = choice.choose(answered, ENCODERS, mask="names", data=["upload:topics"])
-    made = site.freeze(answered, chosen, ["choose", "runs"])
-    assert "upload:data-1" in text_of(made) and "upload:topics" not in text_of(made)
-    chosen = choice.choose(answered, ENCODERS, data=["starter-topics"])
+    text = text_of(made)
+    assert "upload:data-1" in text and "upload:topics" not in text and "zebulon" not in text
     made = site.freeze(answered, chosen, texts=False)
     assert not {"Choose", "Judge"} & set(made.pages)
     assert "Trainings" in made.pages and made.texts == {}

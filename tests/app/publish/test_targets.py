@@ -25,9 +25,9 @@ from tests.fakes.command_line import objects, theodolite
 from tests.fakes.spaces import READER, TOKEN, USER, FakeSpaces
 from tests.fakes.started import started, steps_of
 from tests.fakes.stores import evaluate_all, invent_all, starter_store
+from theodolite.app.pages.map.job import MapSpec
 from theodolite.app.publish import choice, folder, live, manifest, targets
 from theodolite.app.publish.site import Site
-from theodolite.app.published import Choice
 from theodolite.app.workspace import Workspace
 from theodolite.engine.encoders import loading, zerogpu
 from theodolite.engine.errors import UserError
@@ -134,37 +134,34 @@ def test_only_what_was_chosen_goes_along(kept: Workspace, tmp_path: Path) -> Non
     assert not [name for name in bare.files if "/vectors/" in name or targets.DATA in name]
 
 
-def test_a_masked_name_is_in_no_file(workspace: Workspace) -> None:
-    """Of an app neither: not in its store, nor in what is said of it; unmasked it is listed."""
+def test_a_masked_name_is_in_no_file(workspace: Workspace, tmp_path: Path) -> None:
+    """Of an app neither: not in its store, nor in what is said of it.
+
+    Uploads go along under the names that were chosen.
+    """
     path = "/home/zebulon/clandestine models/heirloom"
     invent_all(workspace, {f"dir:{path}": 0.8, "random:64": 0.8})
     # Invented ones are the names themselves: as in life, they are to say nothing of them.
     workspace.store.database.change("UPDATE results SET fingerprint = 'f' || length(encoder)")
-    target = targets.TARGETS["docker"]
-    for mask, listed in (("none", [path]), ("names", [])):
-        chosen = choice.choose(workspace, [f"dir:{path}", "random:64"], mask=mask)
-        site = live.make(workspace, chosen, target, texts=True)
-        about = manifest.readme(workspace, chosen, site, target, "Two encoders")
-        rows = manifest.rows(workspace, chosen, site)
-        assert [row["name"] for row in rows if row["kind"] == "path"] == listed
-    assert "its results only" in about
-    ours = tuple(f"{targets.SOURCE}/{name}" for name in targets.source())
-    held = [data for name, data in site.files.items() if name not in ours]
-    for piece in (b"zebulon", b"clandestine", b"heirloom", str(workspace.store.folder).encode()):
-        assert not [data for data in (*held, about.encode()) if piece in data]
-
-
-def test_uploads_go_along_under_the_name_that_was_chosen(workspace: Workspace) -> None:
-    """Masked, neither the name of the data set nor that of its file stands anywhere."""
     rows = b"text,label\n" + b"".join(b"sentence %d,%d\n" % (i, i % 2) for i in range(40))
     mapping = {"kind": "labels", "format": "csv", "columns": {"text": "text", "label": "label"}}
     workspace.store.uploads.add(
         "clandestine", "labels", rows, mapping=mapping, filename="zebulon.csv"
     )
-    chosen = Choice({}, {}, (), {"upload:clandestine": "upload:data-1"})
-    small = choice.Part(workspace, chosen, workspace.store.folder.parent / "small", texts=True)
-    live._copy_upload(workspace, small, chosen, "upload:clandestine")
-    (row,) = small.store.uploads.list()
+    MapSpec("random:64", "upload:clandestine", "pca").make(workspace)
+    names, data = [f"dir:{path}", "random:64"], ["upload:clandestine"]
+    chosen = choice.choose(workspace, names, mask="names", data=data)
+    target = targets.TARGETS["docker"]
+    site = live.make(workspace, chosen, target, texts=True)
+    about = manifest.readme(workspace, chosen, site, target, "Two encoders")
+    assert "its results only" in about
+    ours = tuple(f"{targets.SOURCE}/{name}" for name in targets.source())
+    held = [data for name, data in site.files.items() if name not in ours]
+    for piece in (b"zebulon", b"clandestine", b"heirloom", str(workspace.store.folder).encode()):
+        assert not [data for data in (*held, about.encode()) if piece in data]
+    folder.write(tmp_path / "made", site.files)
+    there = Workspace(tmp_path / "made" / targets.STORE, demo=True)
+    (row,) = there.store.uploads.list()
     assert (row["name"], row["filename"]) == ("data-1", "data-1.csv")
     assert row["path"].read_bytes() == rows
 
