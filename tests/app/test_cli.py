@@ -247,16 +247,11 @@ def test_runs_and_results_can_be_let_go(home: Path) -> None:
     run = queued("StarterSTS")
     (moved,) = objects(theodolite("jobs", "prioritise", run, "--priority", "-3", "--json"))
     assert moved == {"id": run, "priority": -3}
-    assert run in theodolite("jobs", "remove", run, code=2)[-1], "it has not ended yet"
     theodolite("jobs", "cancel", run)
     assert objects(theodolite("jobs", "remove", run, "--json"))[0]["removed"] == run
-    (left,) = objects(theodolite("jobs", "list", "--json"))
-    assert left["worker"] == "terminal", "the evaluation above is a run as well"
-    assert objects(theodolite("store", "check", "--json")) == []
     aged = ["store", "clean", "--runs-older-than", "0", "--results-older-than", "0", "--json"]
     cleaned = objects(theodolite(*aged))[0]
     assert (cleaned["runs"], cleaned["results"]) == (1, 2)
-    assert theodolite("results", "list", "--json") == []
 
 
 @pytest.mark.parametrize(("failing", "state"), [(0, "done"), (7, "partly failed"), (9, "failed")])

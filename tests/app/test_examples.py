@@ -58,9 +58,6 @@ def test_two_spaces_and_the_geometries_are_there_too(starter):
     assert pair.report["encoders"] == ["minilm", "wordllama"]
     assert len(pair.report["changed"]) == 50
     assert SpacesSpec(("minilm", "wordllama"), "starter-topics", k=11).stored(starter) is None
-    for encoder in STARTER_ENCODERS:
-        found = geometry.stored(starter, encoder, "starter-pairs")
-        assert found is not None and len(found.cosine) == found.info["n_pairs"]
     known, failures = sections.read(starter, STARTER_ENCODERS, "StarterSTS")
     assert set(known) == set(STARTER_ENCODERS) and not failures
 

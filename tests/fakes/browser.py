@@ -1,7 +1,7 @@
 """A browser without a screen: asks for the page once and is open until its window is closed.
 
 THEODOLITE_BROWSER starts it: `python -m tests.fakes.browser [--fail | --hand-over]`. It notes what
-it was given and what the page answered in PROFILE/seen.json; a file PROFILE/closed closes it.
+the page answered in PROFILE/seen.json; a file PROFILE/closed closes it.
 """
 
 import json
@@ -31,7 +31,7 @@ def main(arguments: list[str]) -> int:
     profile.mkdir(parents=True, exist_ok=True)
     (profile / "closed").unlink(missing_ok=True)
     with urllib.request.urlopen(given["app"]) as answer:  # noqa: S310
-        seen = {"status": answer.status, "arguments": arguments}
+        seen = {"status": answer.status}
     written = profile / "seen.part"
     written.write_text(json.dumps(seen))
     written.rename(profile / "seen.json")

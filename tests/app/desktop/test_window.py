@@ -38,21 +38,6 @@ def address() -> Iterator[str]:
         yield f"http://localhost:{server.url.rpartition(':')[2]}/"
 
 
-def test_it_shows_the_page_alone_with_a_profile_of_its_own(tmp_path: Path, address: str) -> None:
-    """Its size is given once: afterwards the browser remembers it, and would be overruled."""
-    profile = tmp_path / "1"
-    with window.open_window(BROWSER, address, tmp_path) as shown:
-        first = fake.seen(profile)["arguments"]
-        fake.close(profile)
-        shown.wait()
-    size = f"--window-size={window.FIRST_SIZE}"
-    assert {f"--app={address}", f"--user-data-dir={profile}", size} <= set(first)
-    (profile / "seen.json").unlink()
-    with window.open_window(BROWSER, address, tmp_path):
-        again = fake.seen(profile)["arguments"]
-    assert first[:-1] == again
-
-
 def test_two_windows_have_two_profiles(tmp_path: Path, address: str) -> None:
     """A browser would show both in one process, and neither app would know when its own is gone."""
     with (

@@ -45,7 +45,7 @@ class Bench:
         self, name: str, units: int, seconds: float, priority: int = 0, kind: str = "measure"
     ) -> str:
         """Queue units that each take a while and put one result."""
-        spec = {"name": name, "units": units, "seconds": seconds, "notes": str(self.notes)}
+        spec = {"name": name, "number": units, "seconds": seconds, "notes": str(self.notes)}
         return self.store.runs.create(kind, spec, name, priority)
 
     def under_way(self, name: str, units: int, seconds: float, kind: str = "measure") -> str:

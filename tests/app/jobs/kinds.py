@@ -21,17 +21,12 @@ from theodolite.engine.results import Result, Score
 class Units(Job):
     """So many units that note what they do in a file."""
 
-    units_wanted: int
+    number: int
     notes: str
-
-    @classmethod
-    def from_spec(cls, spec):
-        """`units` is how many there are."""
-        return super().from_spec({"units_wanted": spec["units"], **spec})
 
     def units(self) -> list[str]:
         """By number."""
-        return [f"unit {n}" for n in range(self.units_wanted)]
+        return [f"unit {n}" for n in range(self.number)]
 
 
 @dataclass(frozen=True)

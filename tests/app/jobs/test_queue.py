@@ -122,7 +122,9 @@ def test_work_that_cannot_be_read_fails(shared: Bench, spec: tuple[str, dict]) -
 def test_cancelling_kills_the_tree(shared: Bench) -> None:
     """Processes that ignore requests to end included; the next run goes on."""
     pids_file = shared.notes.with_name("pids")
-    run_id = shared.store.runs.create("stubborn", {"units": 1, "notes": str(pids_file)}, "stubborn")
+    run_id = shared.store.runs.create(
+        "stubborn", {"number": 1, "notes": str(pids_file)}, "stubborn"
+    )
     wait_until(lambda: pids_file.exists() and pids_file.read_text().endswith("\n"))
     pids = [int(pid) for pid in pids_file.read_text().split()]
     assert all(map(alive, pids))
@@ -161,7 +163,7 @@ def test_a_child_that_crashes(
     Of a kind that continues the unit fails alone; the job may have a word of its own.
     """
     notes = shared.notes.with_name(f"{kind} {number.name} {crashes}")
-    spec = {"units": 3, "notes": str(notes), "crashes": crashes, "signal": int(number)}
+    spec = {"number": 3, "notes": str(notes), "crashes": crashes, "signal": int(number)}
     run = shared.over(shared.store.runs.create(kind, spec, kind))
     assert (run["state"], run["done"]) == (state, units.count("done"))
     assert [unit["state"] for unit in shared.store.runs.units(run["id"])] == units

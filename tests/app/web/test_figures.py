@@ -160,12 +160,6 @@ def test_plotly_accepts_it(chart):
     assert json.loads(formats.json_text(chart))["data"] is not None
 
 
-def test_labels_of_groups_of_a_single_sentence_are_not_drawn_over_each_other():
-    """Their nodes are hardly higher than the space between them, and a label has 17 pixels."""
-    (flow,) = Figure(CHARTS["flow"]).data
-    assert flow.node.pad >= 17
-
-
 def test_ranks_have_their_intervals():
     """From low to high, the best at the top."""
     bars, marks = Figure(CHARTS["rank intervals"]).data
