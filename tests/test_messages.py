@@ -1,7 +1,7 @@
 """The form of every message that a person sees, whoever wrote it."""
 
 import ast
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import get_args
 
@@ -13,14 +13,17 @@ ROOT = Path(__file__).parent.parent
 OURS = ("app", "engine", "store")
 
 
-def errors() -> Iterator[tuple[str, ast.Call]]:
+@cache
+def errors() -> list[tuple[str, ast.Call]]:
     """Every `UserError` and `StoreError` that is made somewhere, with its place."""
-    for package in OURS:
-        for path in sorted((ROOT / package).rglob("*.py")):
-            for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-                made = isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
-                if made and node.func.id in ("UserError", "StoreError"):
-                    yield f"{path.relative_to(ROOT)}:{node.lineno}", node
+    return [
+        (f"{path.relative_to(ROOT)}:{node.lineno}", node)
+        for package in OURS
+        for path in sorted((ROOT / package).rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+        if node.func.id in ("UserError", "StoreError")
+    ]
 
 
 def literal(node: ast.expr) -> str:
@@ -34,31 +37,28 @@ def literal(node: ast.expr) -> str:
     return "|"
 
 
-ERRORS = list(errors())
-MESSAGES = [
-    (place, text)
-    for place, call in ERRORS
-    for text in map(literal, call.args[:2])
-    if text.strip("| ")
-]
+def messages() -> list[tuple[str, str]]:
+    """What they say, with its place."""
+    every = ((place, literal(part)) for place, call in errors() for part in call.args[:2])
+    return [(place, text) for place, text in every if text.strip("| ")]
 
 
 @pytest.mark.parametrize("wrong", ["! ", "  ", "oops", "Oops", "Sorry", "please", "Please"])
 def test_no_message_has(wrong: str) -> None:
-    assert len(MESSAGES) > 500
-    assert not [place for place, text in MESSAGES if wrong in f"{text} "]
+    assert len(messages()) > 500
+    assert not [place for place, text in messages() if wrong in f"{text} "]
 
 
 def test_messages_end_as_sentences_do() -> None:
     """A hint may end with a command to type."""
-    wrong = {p: t for p, t in MESSAGES if not t.rstrip(")'`\"").endswith((".", "?", ":", "|"))}
+    wrong = {p: t for p, t in messages() if not t.rstrip(")'`\"").endswith((".", "?", ":", "|"))}
     assert not {p for p, t in wrong.items() if ": " not in t and " -" not in t}
 
 
 def test_every_code_is_used_and_known() -> None:
     codes = {
         keyword.value.value
-        for _, call in ERRORS
+        for _, call in errors()
         for keyword in call.keywords
         if keyword.arg == "code" and isinstance(keyword.value, ast.Constant)
     }
