@@ -82,25 +82,19 @@ def test_on_a_phone_the_rail_is_a_sheet_and_the_rest_stands_in_the_strip(visitor
     assert page.locator(".t-about p").evaluate(on_top)
 
 
-def test_tabs_colours_and_the_keyboard(visit):
-    """A line of the rail leads to a page, its tabs to the rest; the colours go along.
-
-    The first stop of Tab is a link that skips the bar, and stays on the page.
-    """
-    page = visit.open()
-    rail = page.get_by_role("navigation", name="Pages")
-    expect(page.locator("body")).not_to_have_class(re.compile("dark"))
-    page.get_by_role("button", name="Light or dark").click()
-    rail.get_by_role("link", name="Decode", exact=True).click()
-    page.get_by_role("navigation", name="Decode").get_by_role("link", name="Arithmetic").click()
-    expect(rail.get_by_role("link", name="Decode")).to_have_attribute("aria-current", "true")
-    expect(page.locator("body")).to_have_class(re.compile("dark"))
+def test_colours_go_along_and_the_bar_can_be_skipped(visit):
+    """The first stop of Tab is a link that skips the bar, and stays on the page."""
     page = visit.open("jobs")
     page.keyboard.press("Tab")
     expect(page.locator(".t-skip")).to_be_focused()
     page.keyboard.press("Enter")
     expect(page.locator("#t-main")).to_be_focused()
     expect(page.locator("h1")).to_have_text("Jobs")
+    expect(page.locator("body")).not_to_have_class(re.compile("dark"))
+    page.get_by_role("button", name="Light or dark").click()
+    page.get_by_role("navigation", name="Jobs").get_by_role("link", name="Workers").click()
+    expect(page.locator("h1")).to_have_text("Workers")
+    expect(page.locator("body")).to_have_class(re.compile("dark"))
 
 
 def test_an_encoder_that_cannot_be_read_is_one_to_choose_again(visit):
@@ -217,9 +211,15 @@ def test_tab_passes_a_list_without_a_word_to_the_server_and_closes_one_that_is_o
     expect(page.get_by_role("listbox")).to_have_count(0)
 
 
-def test_letters_arrows_and_enter_lead_to_a_place(visit):
-    """Ctrl+K opens it over any page; Escape closes it and gives the focus back."""
-    page = visit.open("jobs")
+def test_letters_arrows_and_enter_lead_to_a_place(visit, workspace):
+    """Ctrl+K opens it over any page; Escape closes it and gives the focus back.
+
+    A run that waits is counted in the rail, and found with its title as it was written.
+    """
+    workspace.store.runs.create("evaluate", {}, title=HOSTILE)
+    page = visit.open("encoders")
+    waiting = len(workspace.store.runs.list(("queued", "running")))
+    expect(page.locator(".t-live")).to_have_attribute("data-count", str(waiting))
     link = page.get_by_role("link", name="Data", exact=True)
     link.focus()
     page.keyboard.press("Control+k")
@@ -229,9 +229,11 @@ def test_letters_arrows_and_enter_lead_to_a_place(visit):
     page.keyboard.press("Escape")
     expect(box).to_be_hidden()
     expect(link).to_be_focused()
-    page.keyboard.press("Control+k")
-    expect(box).to_be_focused()
-    page.keyboard.type("strtpairs")
+    page.get_by_role("button", name="Jump to").click()
+    box.fill("onerror")
+    says(page.get_by_role("option").first, HOSTILE)
+    stays_text(page)
+    box.fill("strtpairs")
     says(page.get_by_role("option").first, "starter-pairs")
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowUp")
@@ -239,18 +241,6 @@ def test_letters_arrows_and_enter_lead_to_a_place(visit):
     expect(page.locator(f"#{active}")).to_have_attribute("aria-selected", "true")
     page.keyboard.press("Enter")
     page.wait_for_url("**/data?set=starter-pairs")
-
-
-def test_a_waiting_run_is_counted_and_its_title_is_text(visit, workspace):
-    """The rail counts it beside Jobs; the palette shows its title as it was written."""
-    workspace.store.runs.create("evaluate", {}, title=HOSTILE)
-    page = visit.open("encoders")
-    waiting = len(workspace.store.runs.list(("queued", "running")))
-    expect(page.locator(".t-live")).to_have_attribute("data-count", str(waiting))
-    page.get_by_role("button", name="Jump to").click()
-    page.get_by_role("combobox", name="Jump to").fill("onerror")
-    says(page.get_by_role("option").first, HOSTILE)
-    stays_text(page)
 
 
 # Tables that people can sort by their heads, with the mouse and with the keyboard.
@@ -290,19 +280,3 @@ def test_on_a_phone_a_wide_table_is_read_downwards(visitor, site):
     number = table.locator("td.t-num").first
     head = number.evaluate("(cell) => getComputedStyle(cell, '::before').content")
     assert head == f'"{number.get_attribute("data-head")} "'
-
-
-def test_what_is_opened_is_a_place_to_come_back_to(visit):
-    """One step of the browser's history each; Back and Forward open again what was there."""
-    page, names = visit.open("data"), ("starter-pairs", "starter-topics")
-    for name in names:
-        page.get_by_role("button", name=f"Preview {name}", exact=True).click()
-        says(page.locator("#preview"), name)
-    page.evaluate("history.back()")
-    says(page.locator("#preview"), names[0])
-    assert names[0] in address_of(page)
-    page.evaluate("history.back()")
-    expect(page.locator("#preview section")).to_have_count(0)
-    assert address_of(page) == "data"
-    page.evaluate("history.forward()")
-    says(page.locator("#preview"), names[0])
