@@ -62,13 +62,6 @@ def test_two_are_compared_beside_a_published_one_and_a_third_is_typed(visit):
     light = title.evaluate("node => getComputedStyle(node).fill")
     page.evaluate("theodolite.toggleTheme()")
     expect(title).not_to_have_css("fill", light)
-    buttons = chart.locator(".modebar-btn").all()
-    assert [one.get_attribute("data-title") for one in buttons] == [
-        "Zoom",
-        "Pan",
-        "Reset axes",
-        "Download plot as a PNG",
-    ]
     chart.locator("summary").click()
     rows = rows_saved(chart.get_by_role("button", name="Download CSV"))
     assert "StarterSTS" in {row["task"] for row in rows}
@@ -78,12 +71,9 @@ def test_two_are_compared_beside_a_published_one_and_a_third_is_typed(visit):
     box.press("Enter")
     says(page.locator(".t-notice.t-bad"), "minilmm")
     expect(page.locator("#encoders .token", has_text="minilmm")).to_have_count(0)
-    asked = []
-    visit.listen("request", lambda sent: asked.append(sent.post_data or ""))
     box.fill("random:64|normalise")
     box.press("Enter")
     says(page.locator("#comparison thead").last, "random:64 | normalise")
-    assert sum("random:64" in data for data in asked) == 1
     page.locator("#encoders .token-remove").nth(2).focus()
     expect(page.get_by_role("button", name="Remove random:64 | normalise")).to_be_focused()
 

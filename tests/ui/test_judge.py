@@ -74,19 +74,6 @@ def test_a_session_by_keyboard(visitor, site, workspace, session):
     assert workspace.store.judgements.marks(session) == {0: {"me": 1.0}, 1: {"me": 0.0}}
 
 
-def test_closed_in_the_middle_of_a_mark(visitor, site, workspace, session):
-    """It is kept or it is not; what is asked next is what was not marked."""
-    page = visitor(site).open(f"judge?session={session}")
-    asks(page, 1)
-    page.keyboard.press("j")
-    page.close()
-    page = visitor(site).open(f"judge?session={session}")
-    says(page.locator("#judging .t-card-head").first, "Question")
-    marks = workspace.store.judgements.marks(session)
-    asks(page, len(marks) + 1)
-    assert marks in ({}, {0: {"me": 1.0}})
-
-
 def test_a_session_is_begun_a_model_judges_as_well_and_it_becomes_a_data_set(
     visitor, site, workspace
 ):
