@@ -145,18 +145,10 @@ def test_the_python_example_runs(
 
 
 def test_the_readme_is_short_and_its_links_lead_somewhere() -> None:
-    """At most 150 lines; what is longer stands in docs/. Every link has its file."""
+    """At most 150 lines; the rest stands in docs/, whose links the site follows when built."""
     assert len(README.splitlines()) <= 150
-    for page in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]:
-        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
-            assert (page.parent / target).exists(), f"{page.name} links to {target}"
-
-
-def test_two_commands_do_all_the_setting_up() -> None:
-    """One launches, one tests; CI runs the second as it stands here."""
-    assert "pip install -c constraints.txt '.[starter]' && theodolite\n" in README
-    assert "pip install -c constraints.txt '.[starter,test]' && pytest\n" in README
-    assert "&& pytest$" in (ROOT / ".ci" / "run").read_text()
+    for target in re.findall(r"\]\(([^)#:]+)\)", README):
+        assert (ROOT / target).exists(), target
 
 
 # The documentation as a site: what is written, what is made of the code, and that links lead.
