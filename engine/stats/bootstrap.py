@@ -1,4 +1,4 @@
-"""Correlations, averages, and the bootstrap of one encoder's score.
+"""Correlations, and the bootstrap of one encoder's score.
 
 Pure functions from arrays to numbers. Knows neither encoders nor data sets. For the significance of
 differences see `engine.stats.significance`, for the uncertainty of ranks `engine.stats.ranks`.
@@ -135,38 +135,6 @@ def average_precision(values: np.ndarray, right: np.ndarray, times: np.ndarray) 
         precision = np.where(taken > 0, hits / taken, 0.0)
         recall = np.diff(hits, axis=1, prepend=0.0) / hits[:, -1:]
         return np.asarray((precision * recall).sum(axis=1))
-
-
-@dataclass(frozen=True)
-class Average:
-    """Mean over the tasks that have a score.
-
-    Attributes:
-        score: plain mean; None when no task has a score.
-        tasks: the tasks in the mean.
-        of: number of tasks requested.
-    """
-
-    score: float | None
-    tasks: tuple[str, ...]
-    of: int
-
-    @property
-    def label(self) -> str:
-        """Text such as `6 of 7 tasks`."""
-        return f"{len(self.tasks)} of {self.of} tasks"
-
-
-def average(scores: Mapping[str, float], tasks: Sequence[str]) -> Average:
-    """Mean of the main scores over `tasks`. A missing task is left out and never counts as zero.
-
-    Args:
-        scores: task name to main score, of one encoder.
-        tasks: the tasks of the average, such as the seven of SimCSE's tables.
-    """
-    present = tuple(task for task in tasks if task in scores)
-    mean = float(np.mean([scores[task] for task in present])) if present else None
-    return Average(mean, present, len(tasks))
 
 
 @dataclass(frozen=True, eq=False)

@@ -38,8 +38,8 @@ from theodolite.engine.protocols.published import (
     Published,
 )
 from theodolite.engine.stats import spread
-from theodolite.engine.stats.agreement import shared
-from theodolite.engine.stats.bootstrap import average, main_sample, resample_all
+from theodolite.engine.stats.agreement import means, shared
+from theodolite.engine.stats.bootstrap import main_sample, resample_all
 from theodolite.engine.tasks import STARTER, SUITES, TASKS, in_order
 from theodolite.store import StoreError
 from theodolite.store.results import REPAIR
@@ -155,16 +155,16 @@ def _add_means(rows: Mapping[str, HeatmapRow], suite: str, tasks: Sequence[str])
     """Add the means over the tasks of a suite that the encoders which get one share."""
     scores = _scores([*rows.values()], tasks)
     names, over = shared(scores)
-    for name in names:
-        mean = average({task: scores[name][task] for task in over}, SUITES[suite])
-        facts = (("mean of", ", ".join(mean.tasks)), ("tasks", mean.label))
+    tasks_of = f"{len(over)} of {len(SUITES[suite])} tasks"
+    facts = (("mean of", ", ".join(over)), ("tasks", tasks_of))
+    for name, mean in means(scores, names, over).items():
         cells = rows[name].cells
         waits = any(cells[task].state == "waiting" for task in over)
         cells[f"average:{suite}"] = Cell(
-            mean.score,
+            mean,
             facts=facts,
-            note=mean.label,
-            over=",".join(mean.tasks),
+            note=tasks_of,
+            over=",".join(over),
             state="waiting" if waits else "",
         )
 

@@ -1,4 +1,4 @@
-"""Correlations, averages and resamples, of clusters too, against scipy and by hand."""
+"""Correlations and resamples, of clusters too, against scipy and by hand."""
 
 import itertools
 import math
@@ -12,7 +12,6 @@ from tests.engine.samples import pairs
 from theodolite.engine.stats.betting import Observations, confidence_sequence, log_capital
 from theodolite.engine.stats.bootstrap import (
     Sample,
-    average,
     bootstrap,
     codes_of,
     effective,
@@ -43,12 +42,6 @@ def test_correlations_are_those_of_scipy(steps: int | None, rng: np.random.Gener
     np.testing.assert_array_equal(ranks(x), stats.rankdata(x))
     none = spearman(np.ones(5), np.arange(5)), pearson(np.array([1.0]), np.array([2.0]))
     assert np.isnan(none).all()
-
-
-def test_averages() -> None:
-    """A missing task never counts."""
-    two = average({"A": 50.0, "B": 70.0, "other": 1.0}, ["A", "B", "C"])
-    assert (two.score, two.label, average({}, ["A"]).score) == (60.0, "2 of 3 tasks", None)
 
 
 KEPT = {
