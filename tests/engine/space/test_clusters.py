@@ -9,7 +9,7 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from sklearn.preprocessing import normalize
 
 from theodolite.engine.space import clusters
-from theodolite.engine.space.topics import RegionWords, class_tfidf, distinct, groups, regions
+from theodolite.engine.space.topics import RegionWords, class_tfidf, distinct, regions
 
 
 def _heaps(each: tuple[int, ...] = (60, 40, 25), dim: int = 8, spread: float = 0.05) -> np.ndarray:
@@ -167,14 +167,6 @@ def test_words_that_are_everywhere_name_nothing() -> None:
     # alone. Dealt out blindly, 40 of 120 would be in 12 (1 - (2/3)^10) = 11.8 groups, not in 4.
     words = RegionWords(["boat zol sea"] * 40 + ["bread zol salt"] * 40 + ["star zol moon"] * 40)
     assert words.everywhere(np.repeat(np.arange(12), 10), 12).sum() == 1
-
-
-def test_groups_are_numbered_by_size(rng: np.random.Generator) -> None:
-    """Three heaps of 60, 30 and 10, found and ordered."""
-    truth = np.repeat([0, 1, 2], [60, 30, 10])
-    rows = np.array([[0, 0], [20, 0], [0, 20]])[truth] + rng.normal(size=(100, 2))
-    np.testing.assert_array_equal(groups(rows.astype(np.float32), 3), truth)
-    assert groups(np.ones((20, 2), np.float32), 5).max() == 0  # identical points are one
 
 
 def test_regions_of_a_plane_at_levels(rng: np.random.Generator) -> None:

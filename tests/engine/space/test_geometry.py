@@ -36,13 +36,6 @@ from theodolite.engine.space.dataset_similarity import (
 RNG = np.random.default_rng(7)
 
 
-def test_cosine_is_that_of_scipy() -> None:
-    """Row by row, 1 - scipy's cosine distance."""
-    left, right = RNG.normal(size=(2, 150, 12)) + 0.5
-    expected = [1 - distance.cosine(u, v) for u, v in zip(left, right, strict=True)]
-    np.testing.assert_allclose(geometry.cosine(left, right), expected, atol=1e-12)
-
-
 def test_rows_equal_up_to_float32_have_cosine_exactly_one() -> None:
     """So that such pairs are tied, whatever the length of the vector."""
     rows = RNG.normal(size=(5000, 37)).astype(np.float32) * np.float32(1e-3)
