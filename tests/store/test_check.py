@@ -185,8 +185,9 @@ NOBODY = 65534
 
 @pytest.fixture
 def kept(tmp_path: Path) -> Path:
-    """The folder of a closed store with an encoder and results."""
+    """The folder of a closed store with a setting, an encoder and results."""
     store = Store.open(tmp_path / "store")
+    store.settings.set("theme", "dark")
     store.encoders.add("minilm", {"dim": 384})
     for number in range(10):
         store.results.put(result() | {"task": f"T{number}"})
@@ -377,18 +378,13 @@ def test_it_is_read_as_ever(closed: Store) -> None:
 # Threads, processes and versions: the database itself.
 
 
-def test_every_thread_has_a_connection_of_its_own(store: Store) -> None:
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("journal_mode", "wal"), ("busy_timeout", 10000), ("synchronous", 1), ("foreign_keys", 1)],
+)
+def test_how_sqlite_is_set(store: Store, name: str, value: object) -> None:
     """With WAL, a patient lock, NORMAL syncing and foreign keys."""
-
-    def look() -> tuple[sqlite3.Connection, list[object]]:
-        ask = store.database.connection
-        names = ("journal_mode", "busy_timeout", "synchronous", "foreign_keys")
-        return ask, [ask.execute(f"PRAGMA {name}").fetchone()[0] for name in names]
-
-    with ThreadPoolExecutor() as pool:
-        (here, facts), (there, others) = look(), pool.submit(look).result()
-    assert here is not there
-    assert facts == others == ["wal", 10000, 1, 1]
+    assert store.database.connection.execute(f"PRAGMA {name}").fetchone()[0] == value
 
 
 def test_connections_end_with_their_threads(store: Store) -> None:
@@ -493,15 +489,6 @@ def wrong(database) -> None:
     database.execute("INSERT INTO nowhere VALUES (1)")
 
 
-@pytest.fixture
-def old(tmp_path: Path) -> Path:
-    """The folder of a closed store of the present version."""
-    store = Store.open(tmp_path / "store")
-    store.settings.set("theme", "dark")
-    store.close()
-    return store.folder
-
-
 def content(file: Path) -> tuple[int, list[tuple[object, ...]]]:
     """The number of migrations that were applied to a database, and its settings."""
     with contextlib.closing(sqlite3.connect(file)) as connection:
@@ -509,35 +496,25 @@ def content(file: Path) -> tuple[int, list[tuple[object, ...]]]:
         return version, connection.execute("SELECT * FROM settings").fetchall()
 
 
-def test_a_step_is_applied_once_after_a_backup(old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    Store.open(old).close()
-    assert not list(old.glob("*.version-*")), "nothing was to be done"
+def test_a_step_is_applied_once_after_a_backup(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Store.open(kept).close()
+    assert not list(kept.glob("*.version-*")), "nothing was to be done"
     monkeypatch.setattr(schema, "STEPS", (schema.tables, since))
     for _ in range(2):
-        store = Store.open(old)
+        store = Store.open(kept)
         assert store.settings.get("theme") == "dark"
         assert check(store) == []
         store.close()
-    assert content(old / "theodolite.db") == (2, [("theme", '"dark"', 7.0)])
-    (backup,) = old.glob("*.version-*")
+    assert content(kept / "theodolite.db") == (2, [("theme", '"dark"', 7.0)])
+    (backup,) = kept.glob("*.version-*")
     assert backup.name == "theodolite.db.version-1"
     assert content(backup) == (1, [("theme", '"dark"')])
 
 
-def test_a_step_that_fails_changes_nothing(old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_step_that_fails_changes_nothing(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(schema, "STEPS", (schema.tables, since, wrong))
         with pytest.raises(StoreError, match="nowhere"):
-            Store.open(old)
-    assert content(old / "theodolite.db") == (1, [("theme", '"dark"')])
-    assert Store.open(old).settings.get("theme") == "dark"
-
-
-def test_a_first_start_that_was_killed_is_begun_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with monkeypatch.context() as patch:
-        patch.setattr(schema, "STEPS", (schema.tables, wrong))
-        with pytest.raises(StoreError, match="nowhere"):
-            Store.open(tmp_path)
-    assert check(Store.open(tmp_path)) == []
+            Store.open(kept)
+    assert content(kept / "theodolite.db") == (1, [("theme", '"dark"')])
+    assert Store.open(kept).settings.get("theme") == "dark"

@@ -197,15 +197,6 @@ def test_equal_columns_share_a_file(store: Store) -> None:
     assert len(list(store.derived.folder.iterdir())) == 3 and check(store) == []
 
 
-def test_a_crash_before_the_row_leaves_none(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Files without a row are no result; the next try makes it, `clean` takes the rest."""
-    with monkeypatch.context() as patch, pytest.raises(TypeError):
-        patch.setattr(store.database, "change", None)
-        put(store)
-    assert store.derived.get(KEY) is None
-    assert put(store)["key"] == KEY
-
-
 @pytest.mark.parametrize(
     "harm",
     [Path.unlink, lambda path: path.write_bytes(path.read_bytes() + b"x")],
@@ -260,14 +251,3 @@ def test_arrays_files_and_facts_come_back(store: Store, tmp_path: Path) -> None:
     assert (row["kind"], row["info"]) == ("index", {"recall": 0.995})
     listed = [[r["key"] for r in store.derived.list(kind)] for kind in ("index", "geometry")]
     assert listed == [[OTHER, KEY], []]
-
-
-def test_files_of_the_removed_are_cleaned_once_they_are_old(store: Store) -> None:
-    store.derived.put(KEY, "geometry", {}, {"a": np.arange(3.0)})
-    (file,) = store.derived.folder.glob("*")
-    assert store.derived.remove(KEY)
-    clean(store)
-    assert file.exists()
-    os.utime(file, (1e9, 1e9))
-    clean(store)
-    assert not file.exists() and check(store) == []
