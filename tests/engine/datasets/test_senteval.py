@@ -64,22 +64,6 @@ def test_splits_are_what_pandas_reads(
         assert part.gold.tolist() == table.iloc[:, 2].astype(float).tolist()
 
 
-@pytest.mark.data
-def test_pairs_without_a_score_are_dropped(data_root: Path) -> None:
-    """STS15 keeps 3,000 of 8,500 pairs: line i of the gold file decides on line i of the input."""
-    place = data_root / "senteval" / "downstream" / "STS" / "STS15-en-test"
-    for subset, part in Catalog(data_root).load("STS15").parts.items():
-        pairs, gold = (
-            (place / f"STS.{kind}.{subset}.txt").read_text("utf-8").split("\n")
-            for kind in ("input", "gs")
-        )
-        assert [*zip(part.left, part.right, part.gold, strict=True)] == [
-            (*(" ".join(side.split()) for side in pair.split("\t")), float(score))
-            for pair, score in zip(pairs, gold, strict=True)
-            if score
-        ]
-
-
 def year_of(year: str, rows: list[str], gold: list[str]) -> dict[str, bytes]:
     """The files of a year whose subsets all hold the same rows."""
     return {
