@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from tests.fakes.encoders import HashEncoder
 from theodolite.engine import evaluate, senteval
 from theodolite.engine.classifiers import validation
 from theodolite.engine.classifiers.features import Features
-from theodolite.engine.classifiers.setting import Fit, Fitted, SolverSetting
+from theodolite.engine.classifiers.setting import Fitted, SolverSetting
 from theodolite.engine.datasets import (
     CaptionPart,
     Captions,
@@ -160,18 +161,18 @@ def test_the_seed_moves_the_folds_of_train_and_not_the_nested_ones(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Nested folds are always those of seed 1111, as in the reference: another quirk kept."""
-    seen: list[list[int]] = []
-
-    def solve(self: validation.FoldTrainer, fits: list[Fit], then: int = 0) -> list[Fitted]:
-        seen.extend(fit.train.tolist() for fit in fits)
-        return [Fitted(0.5, 1, np.zeros(0 if f.test is None else len(f.test), int)) for f in fits]
-
-    monkeypatch.setattr(validation.FoldTrainer, "solve", solve)
+    solved = Mock(
+        side_effect=lambda fits, then=0: [
+            Fitted(0.5, 1, np.zeros(0 if fit.test is None else len(fit.test), int)) for fit in fits
+        ]
+    )
+    monkeypatch.setattr(validation.FoldTrainer, "solve", solved)
     features = Features(np.zeros((60, 2), np.float32), np.arange(60))
     for seed in (1111, 7):
         trainer = validation.FoldTrainer(features, np.arange(60) % 2, QUICK, seed, nobody)
         validation.cross_validate(trainer)
         validation.folds(trainer, np.arange(50), np.arange(50, 60))
+    seen = [fit.train.tolist() for call in solved.call_args_list for fit in call.args[0]]
     nested, half = 3 * 4 * 3 + 3 * 4, len(seen) // 2
     assert seen[half:][:nested] == seen[:nested]
     assert seen[half + nested :] != seen[nested:half]
