@@ -372,12 +372,8 @@ def test_a_training_is_a_run_with_a_course_and_a_decoder(
     """What was said is in the store, by step; the decoder is listed, its encoder too."""
     workspace, events = course
     (run,) = workspace.store.runs.list()
-    assert (run["kind"], run["state"], run["fraction"]) == ("train-decoder", "done", 1.0)
     found = runs.curves(workspace, run["id"])
-    steps = [event for event in events if isinstance(event, Stepped)]
     looks = [event for event in events if isinstance(event, Evaluated)]
-    assert [event["loss"] for event in found.steps] == [event.loss for event in steps]
-    assert [event["loss"] for event in found.evals] == [event.loss for event in looks]
     assert [list(pair) for pair in looks[-1].samples] == found.evals[-1]["samples"]
     (row,) = runs.table(workspace, kinds=runs.DECODERS)
     assert row == replace(
@@ -386,8 +382,8 @@ def test_a_training_is_a_run_with_a_course_and_a_decoder(
         state="done",
         why="done",
         loss=min(look.loss for look in looks),
-        step=steps[-1].steps,
-        steps=steps[-1].steps,
+        step=looks[-1].step,
+        steps=looks[-1].step,
     )
     (listed,) = own(workspace)
     assert listed == replace(
@@ -423,17 +419,6 @@ def test_a_decoder_is_found_by_the_weights_of_its_encoder(workspace: Workspace, 
     decoders.register(workspace, out)
     found = decoders.decoder_of(workspace, "random:32")
     assert found is not None and found.fingerprint == "0" * 32
-
-
-def test_an_opened_decoder_stays_open(workspace: Workspace, out: Path) -> None:
-    """It is read once, with its encoder; not when its folder is gone."""
-    (row,) = own(workspace)
-    decoder, encoder = decoders.load(workspace, row)
-    assert (row.folder, encoder.dim) == (out, 32)
-    assert decoders.load(workspace, row)[0] is decoder
-    shutil.rmtree(out)
-    with pytest.raises(UserError, match="out"):
-        decoders.load(workspace, row)
 
 
 def begun(workspace: Workspace, decoder_spec: DecoderSpec) -> tuple[str, Reporter]:
@@ -511,11 +496,11 @@ def test_without_a_folder_it_is_one_of_the_store(
 
 
 def test_one_of_the_store_is_deleted(workspace: Workspace, trained: Path) -> None:
-    """Its files with it, and it is not kept in memory; it can be trained anew."""
+    """Its files with it, though it was open, which is read once; it can be trained anew."""
     home = workspace.store.decoders.folder / "mine"
     decoders.register(workspace, Path(shutil.copytree(trained, home)))
     (row,) = own(workspace)
-    decoders.load(workspace, row)
+    assert decoders.load(workspace, row)[0] is decoders.load(workspace, row)[0]
     assert decoders.remove(workspace, "mine").deleted and not home.exists()
     assert own(workspace) == []
     for again in (

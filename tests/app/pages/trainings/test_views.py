@@ -31,12 +31,6 @@ def test_the_base_is_a_line_and_only_what_is_better_has_a_star(kept, mark):
     assert (line["x"][0], line["y"][0], star["marker"]["symbol"]) == (0, 68.0, mark)
 
 
-def test_the_point_of_a_first_score_is_not_cut_by_the_axis():
-    """It lies at step 0."""
-    _, chart = charts([("mine", None, Curves(evals=[{"step": 0, "score": 68.0}]))])
-    assert chart.figure["data"][-1]["cliponaxis"] is False
-
-
 ONE = {"p = 0.1": [70.0], "p = 0": [69.9], "p = 0.5": [70.1]}
 SEVERAL = {"p = 0.1": [69.0, 70.0, 71.0], "p = 0": [67.0, 69.0], "p = 0.5": [60.0, 62.0]}
 
