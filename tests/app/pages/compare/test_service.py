@@ -251,26 +251,16 @@ def test_what_is_unfair_is_said(workspace: Workspace) -> None:
     assert [words for words in (*unfair, "baseline") if words in texts] == []
 
 
-def test_a_ranker_is_not_sent_to_evaluate_a_task_that_needs_vectors(workspace: Workspace) -> None:
-    """The link names the encoder alone that can be scored on the task."""
+def test_what_is_missing_is_said_once_for_all_its_tasks(workspace: Workspace) -> None:
+    """With a link to evaluate them, which names only what can be scored on tasks with vectors."""
     invent_all(workspace, {"bm25": 0.7, "random:8": 0.5}, ["CR"])
-    found = compare(workspace, [A, "bm25", "random:8"], ["MR", "CR"])
+    found = compare(workspace, [A, "bm25", "random:8"], ["MR", "CR", "SUBJ"])
     lacking = {c.text: c.link for c in found.caveats if "score" in c.text and "MR" in c.text}
     (able, link), (unable, none) = lacking.items()
-    assert able == "No score for random:8 on MR."
-    assert link is not None and link.label == "Evaluate random:8 on MR"
-    assert list(link.query["encoder"]) == ["random:8"]
+    assert able == "No score for random:8 on 2 tasks: MR and SUBJ."
+    assert link is not None and link.label == "Evaluate random:8 on 2 tasks"
+    assert link.query == {"encoder": ("random:8",), "task": ["MR", "SUBJ"]}
     assert "bm25 can only order" in unable and none is None
-
-
-def test_what_is_missing_is_said_once_for_all_its_tasks(workspace: Workspace) -> None:
-    """With their number, and a link of its own name that evaluates all of them."""
-    invent_all(workspace, {"random:8": 0.5}, ["CR"])
-    found = compare(workspace, [A, "random:8"], ["MR", "CR", "SUBJ"])
-    (missing,) = (c for c in found.caveats if c.text.startswith("No score"))
-    assert missing.text == "No score for random:8 on 2 tasks: MR and SUBJ."
-    assert missing.link is not None and missing.link.label == "Evaluate random:8 on 2 tasks"
-    assert missing.link.query["task"] == ["MR", "SUBJ"]
 
 
 def test_a_result_without_examples_is_not_tested(workspace: Workspace) -> None:
