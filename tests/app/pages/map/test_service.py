@@ -13,7 +13,6 @@ from starlette.testclient import TestClient
 
 from tests.errors import refused
 from tests.fakes.uploads import collection
-from tests.fakes.workers import work_off
 from theodolite.app.components.map import MAX_LABELS, Facts
 from theodolite.app.jobs.submit import queue
 from theodolite.app.pages.data.service import keep
@@ -23,7 +22,6 @@ from theodolite.app.pages.map.routes import routes
 from theodolite.app.workspace import Workspace
 from theodolite.engine.datasets.tables import preview
 from theodolite.engine.space import projection
-from theodolite.store import forget
 
 ENCODER = "random:16"
 
@@ -152,19 +150,6 @@ def test_a_point_knows_its_true_neighbours(workspace: Workspace, pca: maps.Store
     cosines = [one["cosine"] for one in found["neighbours"]]
     np.testing.assert_allclose(cosines, 1 - distances[0][1:], atol=1e-5)
     assert dict(found["facts"])["Length in characters"] == str(len(pca.sentences[7]))
-
-
-def test_the_run_makes_the_map_that_the_key_names(workspace: Workspace) -> None:
-    """Units in order, and a second time nothing is made."""
-    wanted = MapSpec(ENCODER, "starter-pairs", method="pca")
-    run = queue(workspace, wanted)
-    assert work_off(workspace, run)["state"] == "done" and wanted.is_stored(workspace)
-    units = [unit["label"] for unit in workspace.store.runs.units(run)]
-    assert units[0] == f"Encoding starter-pairs with {ENCODER}"
-    before = workspace.store.derived.get(wanted.key(workspace))
-    wanted.make(workspace)
-    assert workspace.store.derived.get(wanted.key(workspace)) == before
-    assert forget.run(workspace.store, run)
 
 
 def test_a_changed_collection_has_no_map(workspace: Workspace, tmp_path: Path) -> None:

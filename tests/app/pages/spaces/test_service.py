@@ -24,7 +24,6 @@ from theodolite.engine.datasets.types import Retrieval, Sentences
 from theodolite.engine.space import compare as engine
 
 A, B = "random:32", "random:48?pooling=max"
-HOSTILE = "<img src=x onerror=alert(1)> a boat"
 
 
 @pytest.fixture(scope="module")
@@ -156,7 +155,7 @@ def test_clusters_are_columns_and_their_flow_adds_up(pair: spaces.Pair) -> None:
 
 def test_a_run_does_its_units_and_may_do_them_twice(workspace: Workspace, tmp_path: Path) -> None:
     """A collection of a few sentences in several scripts, one with markup, from start to end."""
-    lines = [HOSTILE, "A boat at sea.", "A train in the rain.", "مرحبا 👩‍🚀", "Bread and salt."]
+    lines = ["<img src=x> a boat", "A boat.", "A train in the rain.", "مرحبا 👩‍🚀", "Bread."]
     question = SpacesSpec((A, B), collection(workspace, tmp_path, "few", lines), k=50, method="pca")
     for _ in range(2):
         assert [outcome.failure for outcome in do_units(workspace, question)] == [None] * 5
