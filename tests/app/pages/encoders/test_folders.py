@@ -2,9 +2,7 @@
 
 from pathlib import Path
 
-import numpy as np
 import pytest
-from sentence_transformers import SentenceTransformer
 
 import theodolite as th
 from tests.engine.encoders.folders import LFS_POINTER, LIKE_THEIRS, Folders
@@ -45,15 +43,3 @@ def test_texts_that_will_be_cut_are_said_before_a_run(home: Path, folders: Folde
     assert text in said("encode", spec, "--in", "upload:long", "--out", str(home / "v.npy"))
     with pytest.warns(UserWarning, match=text):
         th.evaluate(spec, task)
-
-
-def test_routes_are_taken_in_search(home: Path, folders: Folders) -> None:
-    """By a spec and by an encoder in Python, as in any task."""
-    documents = ["a cat sat on the mat", "the dog ran", "a dog and a cat slept", "the cat ran"]
-    folder, query = folders.router("router"), "the cat and the dog"
-    model = SentenceTransformer(str(folder), device="cpu")
-    sides = model.encode_query([query]), model.encode_document(documents)
-    (order,) = np.argsort(-model.similarity(*sides).numpy(), kind="stable")
-    for encoder in (f"dir:{folder}", th.load(f"dir:{folder}")):
-        (hits,) = th.search(query, documents, encoder).hits.values()
-        assert [hit.sentence for hit in hits[0]] == [documents[i] for i in order]
