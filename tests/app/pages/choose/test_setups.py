@@ -16,7 +16,6 @@ from tests.fakes.uploads import beir
 from theodolite.app.blocks import Links
 from theodolite.app.pages.choose import setups
 from theodolite.app.pages.choose.answer import Decision, headline, sentences
-from theodolite.app.pages.choose.candidates import ChooseSpec
 from theodolite.app.pages.data import service
 from theodolite.app.pages.judge import session as judging
 from theodolite.app.pages.judge.answer import judgement
@@ -127,20 +126,6 @@ def test_what_was_cut_off_is_counted_as_the_tokenizer_counts(workspace: Workspac
     assert cut_off("minilm", texts) == pytest.approx(beyond / sum(counts))
     assert cut_off("fuse(bm25, minilm?max_length=64)", texts) > cut_off("minilm", texts)
     assert cut_off("bm25", texts) == cut_off("wordllama", texts) == cut_off("minilm", []) == 0
-
-
-@pytest.mark.parametrize(
-    ("options", "code", "named"),
-    [
-        ({"rankers": "bm25", "chunks": "recursive,3"}, "too-few", "3 characters"),
-        ({"rankers": "bm25", "chunks": "pages,400"}, "unknown", "headings"),
-        ({"rankers": "fuse(bm25)"}, "too-few", "fuse"),
-        ({"rankers": "nothing:x"}, "unknown", "nothing"),
-    ],
-)
-def test_what_is_no_set_up_is_refused(options: dict[str, str], code, named: str) -> None:
-    with refused(code, named):
-        ChooseSpec("cranfield", **options)
 
 
 def test_rankers_need_documents(workspace: Workspace) -> None:
