@@ -467,5 +467,3 @@ def test_a_decoder_is_trained_and_used(tmp_path: Path) -> None:
     text.write_text("\n".join(f"The fox number {n} sleeps." for n in range(9)), encoding="utf-8")
     rows = objects(theodolite("diagnose", "random:32", "--in", str(text), "--json"))
     assert {row["what"] for row in rows} >= {"figure", "sample"}
-    main = {"what": "figure", "metric": "token_f1", "giver": "decoder", "n": 9}
-    assert len([row for row in rows if main.items() <= row.items() and not row["length"]]) == 1
