@@ -58,9 +58,9 @@ def parquet(table: pa.Table, **options: object) -> bytes:
     return made.getvalue()
 
 
-def npy(array: np.ndarray) -> bytes:
-    """As NumPy writes it."""
-    np.save(made := io.BytesIO(), array)
+def npy(array: np.ndarray, **options: object) -> bytes:
+    """As NumPy writes it, with some options."""
+    np.save(made := io.BytesIO(), array, **options)
     return made.getvalue()
 
 

@@ -84,16 +84,6 @@ def test_a_tokenizer_without_a_padding_token_gets_one(folders, kind):
     close(encoder.encode([""]), encoder.encode(["", "a"])[:1])
 
 
-def test_a_text_without_a_vector_is_named(folders):
-    """The largest value of no token is minus infinity, in the library as well."""
-    folder = folders.save(
-        "max", folders.words(), folders.m.LSTM(16, 8), folders.m.Pooling(16, "max")
-    )
-    assert not np.isfinite(theirs(folder).encode([""])).all()
-    with refused("not-finite", "''"):
-        load(f"dir:{folder}", device="cpu").encode(["the cat", ""])
-
-
 def test_texts_that_will_be_cut_are_counted_before_a_run(folders):
     """From the files: special tokens and prompts count, and a text of just the maximum is whole."""
     spec = f"dir:{folders.mean('st', prompts={'query': 'the dog '})}"

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from tests.errors import refused
-from tests.fakes.folder import files as write_files, parquet
+from tests.fakes.folder import files as write_files, npy, parquet
 from theodolite.engine.datasets import limits
 from theodolite.engine.encoders import load
 from theodolite.engine.encoders.vectors import files_of, missing, save
@@ -18,12 +18,6 @@ SENTENCES = ["A cat.", "Ein Hund.", "two  spaces", "中文"]
 VECTORS = np.arange(12, dtype=np.float32).reshape(4, 3)
 TEXT = ("\n".join(SENTENCES) + "\n").encode()
 LINES = {"orient": "records", "lines": True}
-
-
-def npy(array, **options) -> bytes:
-    """An array as NumPy writes it."""
-    np.save(file := io.BytesIO(), array, **options)
-    return file.getvalue()
 
 
 def npz(**arrays) -> bytes:

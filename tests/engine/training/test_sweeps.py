@@ -9,7 +9,7 @@ import pytest
 from tests.errors import refused
 from theodolite.engine.datasets.catalog import Catalog
 from theodolite.engine.train import steps_of
-from theodolite.engine.training.ablations import ABLATIONS, SCALES, at_scale, children
+from theodolite.engine.training.ablations import ABLATIONS, at_scale, children
 from theodolite.engine.training.examples import open_examples
 from theodolite.engine.training.presets import SUPERVISED, UNSUPERVISED, Machine, Preset, presets
 from theodolite.engine.training.spec import TrainSpec
@@ -136,7 +136,6 @@ def test_scales_bound_the_examples_and_look_ten_times() -> None:
     small = at_scale(UNSUP, "small")
     assert (small.limit, small.dev_every, steps_of(small, 20_000)) == (20_000, 31, 313)
     assert at_scale(UNSUP, "paper") == UNSUP
-    assert [scale.limit for scale in SCALES.values()] == [2_000, 20_000, None]
 
 
 GB = 2**30
