@@ -62,7 +62,6 @@ def test_it_learns_and_says_so(whole: tuple[DecoderSpec, list[Event]]) -> None:
     assert all(e.sentences_per_second > 0 and e.seconds_left >= 0 for e in of(events, "stepped"))
     assert last.why == "done" and last.step == looks[-1].step == started.steps
     assert last.best_loss == min(e.loss for e in looks)
-    json.dumps([e.to_dict() for e in events])
     decoder = open_decoder(Path(last.out))
     assert decoder.facts["curve"] == [[e.step, e.loss] for e in looks]
     assert decoder.facts["sentences"] == 270 and not spec.working_folder.exists()

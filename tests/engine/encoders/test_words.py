@@ -286,12 +286,6 @@ WORDS = ["the", "cat", "sat", "on", "mat", "dog", "ran", "to", "park", "big"]
 TEXTS = [" ".join(RNG.choice(WORDS, RNG.integers(3, 20))) for _ in range(80)]
 
 
-@pytest.fixture
-def file(tmp_path):
-    """Vectors of four words in two dimensions, the most frequent first."""
-    return files(tmp_path, {"v.txt": "the 1 0\ncat 0 2\nsat -3 1\nmat 5 -8\n"}) / "v.txt"
-
-
 def datasets(name):
     """Two data sets."""
     return {"one": (TEXTS, "hash-one"), "counted": (["the cat", "the the"], "hash-c")}[name]
@@ -330,7 +324,9 @@ THE, CAT, ZIPF = 0.001 / 0.751, 0.001 / 0.251, (0.001 / 0.481, 0.001 / 0.121)
         ("sif", ["the", "mat"], [[ZIPF[0], 0], [5 * ZIPF[1], -8 * ZIPF[1]]]),
     ],
 )
-def test_poolings_by_hand(file, pooling, texts, expected):
+def test_poolings_by_hand(tmp_path, pooling, texts, expected):
+    """Of four words in two dimensions, the most frequent first."""
+    file = written(tmp_path, b"the 1 0\ncat 0 2\nsat -3 1\nmat 5 -8\n")
     spec = f"words:{file}?pooling={pooling}"
     np.testing.assert_allclose(encode(spec, *texts), expected, 1e-6)
     assert load(spec, datasets=datasets).dim == len(expected[0])

@@ -98,8 +98,6 @@ def test_two_encoders_start_alike_and_go_their_own_ways(folders):
     second.sum().backward()
     moved = {n.split(".")[1] for n, p in model.named_parameters() if p.grad is not None}
     assert (moved, len(model.heads)) == ({"1"}, 2)
-    single = opened(folders["bert"], dropout=0.0)
-    torch.testing.assert_close(single.vectors(ids), single.vectors(ids, side=1))
 
 
 def test_a_head_that_the_checkpoint_lacks_is_fresh_and_tied(folders):
