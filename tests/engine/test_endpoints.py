@@ -171,14 +171,6 @@ def test_nobody_is_sent_on(server, asking):
     assert len(server.requests) == 1
 
 
-def test_what_a_server_does_not_want_is_not_repeated(server, asking):
-    """It would not want it the next time; a smaller request it may."""
-    server.next = [status(422, "too long")]
-    with pytest.raises(Unacceptable, match="too long"):
-        asking().post("embeddings", BODY)
-    assert len(server.requests) == 1
-
-
 def test_requests_and_tokens_have_limits(server, asking, waits):
     """The second waits for its turn, the third for what the second took; no time goes by."""
     endpoint = asking(rpm=60, tpm=600, clock=lambda: 100.0)

@@ -74,7 +74,7 @@ def test_sides_and_steps_work_as_for_any_encoder(server):
 
 
 def test_a_server_that_takes_fewer_gets_fewer(server):
-    """It is found out once, and no text is lost."""
+    """It is found out once, without asking for the same again, and no text is lost."""
     server.most = 10
     np.testing.assert_array_equal(source(server).encode(TEXTS), [*map(vector, TEXTS)])
     assert [len(body["input"]) for _, body in server.requests[:4]] == [64, 32, 16, 8]
