@@ -59,7 +59,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
     ),
     "label": (
         *("label", "labelname", "labeltext", "category", "topic", "class", "intent", "target"),
-        *("emotion", "sentiment", "goldlabel", "labels", "isduplicate", "quality"),
+        *("emotion", "sentiment", "goldlabel", "labels", "isduplicate", "quality", "accept"),
     ),
     "anchor": ("anchor", "sent0", "query", "premise", "question", "userinput"),
     "positive": (
@@ -86,8 +86,8 @@ _IDS = ("queryid", "corpusid", "docid", "docno", "qid", "pid")
 _COUNTERS = ("index", "id", "idx", "unnamed0", "level0", "indexlevel0")
 """Names of columns that only number the rows."""
 
-LABELS = ("labels", "label")
-"""Names of columns that may be lists of labels."""
+LABELS = ("labels", "label", "accept")
+"""Names of columns that may be lists of labels; Prodigy writes the last."""
 _NUMBERS = ("score", "label", "grade", "cluster")
 """Roles that a numeric column may have."""
 

@@ -569,7 +569,25 @@ def _of_list(rows: list[Any]) -> list[dict[str, Any]]:
         return []
     if isinstance(first, dict):
         nested = all(isinstance(row.get("row"), dict) for row in rows)  # the hub's viewer
-        return [row["row"] for row in rows] if nested else rows
+        return [row["row"] for row in rows] if nested else list(map(_annotated, rows))
     if isinstance(first, list):
         return [{f"column {i}": cell for i, cell in enumerate(row, start=1)} for row in rows]
     return [{"text": row} for row in rows] if isinstance(first, str) else []
+
+
+def _annotated(row: dict[str, Any]) -> dict[str, Any]:
+    """A task of Label Studio as its fields and the newest answers; any other row as it is."""
+    match row:
+        case {"data": dict(fields), "annotations": list(every)}:
+            newest = every[-1] if every and isinstance(every[-1], dict) else {}
+            return fields | dict(_answers(newest.get("result")))
+    return row
+
+
+def _answers(result: Any) -> Iterator[tuple[str, Any]]:
+    """What an annotator chose, by the name of its control; one choice is not a list."""
+    for one in result if isinstance(result, list) else ():
+        match one:
+            case {"from_name": str(name), "type": str(kind), "value": dict(value)}:
+                given = value.get(kind)
+                yield name, given[0] if isinstance(given, list) and len(given) == 1 else given

@@ -541,14 +541,29 @@ def test_lists_written_in_csv_are_lists(contexts: str, number: int, tmp_path: Pa
     assert bool(found.note) is bool(number)
 
 
-def test_a_list_of_one_label_is_that_label() -> None:
-    """As doccano writes it; several are refused."""
+@pytest.mark.parametrize("name", ["label", "accept"])
+def test_a_list_of_one_label_is_that_label(name: str) -> None:
+    """As doccano and Prodigy write it; several are refused."""
     rows = [("a b", ["x"]), ("c d", ["y"])]
-    lines = "\n".join(json.dumps({"text": text, "label": label}) for text, label in rows).encode()
+    lines = "".join(json.dumps({"text": text, name: label}) + "\n" for text, label in rows).encode()
     mapping = preview(lines, "x.jsonl").mapping
     assert [*read(lines, "x.jsonl", mapping).labels] == ["x", "y"]
     with refused("damaged", "line 3", "several"):
-        read(lines + b'\n{"text": "e f", "label": ["x", "y"]}', "x.jsonl", mapping)
+        read(lines + json.dumps({"text": "e", name: ["x", "y"]}).encode(), "x.jsonl", mapping)
+
+
+def test_the_answers_of_label_studio_are_columns() -> None:
+    """The newest annotation counts."""
+
+    def task(text: str, *labels: str) -> dict[str, object]:
+        chosen = {"from_name": "sentiment", "type": "choices"}
+        notes = [{"result": [chosen | {"value": {"choices": [label]}}]} for label in labels]
+        return {"id": 1, "annotations": notes, "data": {"text": text}, "project": 7}
+
+    lines = json.dumps([task("a b", "x", "y"), task("c d", "z")]).encode()
+    found = preview(lines, "x.json")
+    assert found.columns == ("text", "sentiment") and found.mapping.columns["label"] == "sentiment"
+    assert [*read(lines, "x.json", found.mapping).labels] == ["y", "z"]
 
 
 def test_one_json_file_holds_a_retrieval_set(tmp_path: Path) -> None:
