@@ -81,32 +81,28 @@ def test_documents_of_every_kind_are_a_data_set(tmp_path: Path) -> None:
     assert data.judgements == {"test": {"q1": {"guide/tea.md": 1}}}
 
 
-def test_of_a_web_page_only_the_text_is_taken() -> None:
-    text = documents.text_of("page.html", PAGE.encode())[0]
-    assert text == "Tea & co\n\n# Brew\n\nPour hot water.\nWait\n\none\ntwo\n\n1 < 2 €"
-
-
 @pytest.mark.parametrize(
     ("name", "page", "text"),
     [
+        (
+            "page.html",
+            PAGE.encode(),
+            "Tea & co\n\n# Brew\n\nPour hot water.\nWait\n\none\ntwo\n\n1 < 2 €",
+        ),
         ("a.htm", '<meta charset="iso-8859-2"><p>Łódź</p>'.encode("iso-8859-2"), "Łódź"),
         ("a.html", b"<html><body><p>None is declared.</p></body></html>", "None is declared."),
+        # Of front matter the title is text.
+        ("a.md", b'---\ntitle: "Tea"\ntags: [a]\n---\n\nPour.\n', "# Tea\n\nPour."),
+        ("a.md", b"---\r\nlayout: post\r\ntitle: Tea\r\n---\r\n# Brew\r\n", "# Brew"),
+        (
+            "a.md",
+            b"---\nBetween two rules.\n---\nPour.",
+            "---\nBetween two rules.\n---\nPour.",
+        ),
     ],
 )
-def test_the_encoding_of_a_web_page(name: str, page: bytes, text: str) -> None:
+def test_of_a_page_only_the_text_is_taken(name: str, page: bytes, text: str) -> None:
     assert documents.text_of(name, page) == (text, False)
-
-
-@pytest.mark.parametrize(
-    ("page", "text"),
-    [
-        ('---\ntitle: "Tea"\ntags: [a]\n---\n\nPour.\n', "# Tea\n\nPour."),
-        ("---\r\nlayout: post\r\ntitle: Tea\r\n---\r\n# Brew\r\n", "# Brew"),
-        ("---\nBetween two rules.\n---\nPour.", "---\nBetween two rules.\n---\nPour."),
-    ],
-)
-def test_of_front_matter_the_title_is_text(page: str, text: str) -> None:
-    assert documents.text_of("a.md", page.encode()) == (text, False)
 
 
 @pytest.mark.parametrize("piece", ["<a ", "<a a='", "<!--", "<", "<script></scrip", "<svg><", "</"])

@@ -1,7 +1,6 @@
 """Under `mteb-X.Y.Z` a task is what `mteb.evaluate` makes of it in a plain script, to 1e-6."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -37,7 +36,7 @@ from tests.fakes.mteb_tasks import (
     task_class,
 )
 from theodolite.engine import evaluate, load, protocols
-from theodolite.engine.datasets import Catalog, Dataset, LabelledSentences, Retrieval, Summaries
+from theodolite.engine.datasets import Catalog, Dataset, LabelledSentences, Retrieval
 from theodolite.engine.mteb import conversion, examples, own_tasks, package, suites
 from theodolite.engine.results import Result
 from theodolite.engine.stats.bootstrap import main_sample
@@ -56,30 +55,6 @@ ONE_OF_EACH = (
 )
 """The smallest set of each type."""
 LONG = ("cranfield", "bbc_news/cluster", "tweeteval_irony/few-shot")
-
-
-class Few(Catalog):
-    """A few rows of what takes mteb minutes."""
-
-    def load(self, name: str) -> Dataset:
-        """The first documents with their summaries; of labelled sentences every tenth."""
-        data = super().load(name)
-        if isinstance(data, Summaries):
-            return replace(
-                data,
-                documents=data.documents[:10],
-                human=data.human[:10],
-                machine=data.machine[:10],
-                ratings={rated: by[:10] for rated, by in data.ratings.items()},
-            )
-        if isinstance(data, LabelledSentences):
-            return replace(
-                data,
-                sentences=data.sentences[::10],
-                labels=data.labels[::10],
-                splits=data.splits[::10],
-            )
-        return data
 
 
 def banking(text: str) -> dict[str, str]:
@@ -105,7 +80,7 @@ def measured(task: str, protocol: str, data: Path | Catalog | None = None) -> Re
 )
 def test_one_small_set_of_each_type(name: str, data_root: Path) -> None:
     """By mteb's code as in a script of one's own; by ours under mteb-v2; values per example too."""
-    catalog = Few(data_root)
+    catalog = Catalog(data_root)
     task = get(name, catalog)
     plain = by_mteb(Plain(load("wordllama")), conversion.make(task, catalog.load(task.dataset), 42))
     found, native = (measured(name, protocol, catalog) for protocol in ("mteb", "mteb-v2"))
@@ -236,11 +211,9 @@ REFUSED = httpx.Response(403, request=httpx.Request("GET", "https://huggingface.
 QUERIES = {"q1": "tea", "q2": "coffee", "q3": "nobody judged this", "q4": ""}
 
 
-def both(data: Dataset, root: Path | None, task: str = "drinks") -> tuple[Result, Result]:
+def both(data: Dataset, root: Path, task: str = "drinks") -> tuple[Result, Result]:
     """By our code and by mteb's, whatever data set is asked for."""
-    if root is not None:
-        folder(root)
-    catalog = Catalog(root)
+    catalog = folder(root)
     catalog.load = lambda name: data
     ours, theirs = (
         next(evaluate(load("wordllama"), [task], protocol=protocol, data=catalog))
@@ -292,10 +265,10 @@ def test_both_give_the_same_score(
 
 
 @pytest.mark.slow
-def test_a_single_label() -> None:
+def test_a_single_label(tmp_path: Path) -> None:
     """One cluster: every encoder has 100, and the notes say so."""
     data = LabelledSentences("given", [f"tea {i}" for i in range(40)], ["x"] * 40, ["test"] * 40)
-    ours, theirs = both(data, None, "starter-topics/cluster")
+    ours, theirs = both(data, tmp_path, "starter-topics/cluster")
     assert same(ours, theirs) == pytest.approx(100.0)
     assert "single cluster" in " ".join(ours.details["notes"])
 

@@ -266,22 +266,16 @@ def test_colbert_queries_end_where_the_positions_of_its_model_do(
 
 
 def test_models_of_another_kind_are_refused(folders: Folders, cross: Path) -> None:
-    """With what they are."""
+    """With what they are. Of a cross-encoder with two labels, config.json names none."""
     for spec, named in (
         (f"bm25 > rerank:dir:{folders.mean('encoder')}", "an encoder"),
+        (f"bm25 > rerank:dir:{_cross(folders, 'two', 2)}", "2 labels"),
+        (f"bm25 > rerank:dir:{_cross(folders, 'three', 3)}", "3 labels"),
         (f"splade:dir:{cross}", "a cross-encoder"),
         (f"colbert:dir:{cross}", "a late-interaction model"),
     ):
         with refused("wrong-kind", named):
             rankers.load(spec)
-
-
-@pytest.mark.parametrize("labels", [2, 3])
-def test_a_cross_encoder_with_several_labels_is_refused_unread(tmp_path: Path, labels: int) -> None:
-    """Of two labels, config.json names none."""
-    folder = _cross(Folders(tmp_path), "cross", labels)
-    with refused("wrong-kind", str(folder), f"{labels} labels", "with one"):
-        rankers.load(f"bm25 > rerank:dir:{folder}")
 
 
 def test_tasks_that_need_vectors_say_so() -> None:

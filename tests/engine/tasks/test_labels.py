@@ -250,13 +250,12 @@ def test_examples_that_share_a_text_are_one_cluster(
 def test_a_column_of_that_name_is_found() -> None:
     """It is offered, and never needed."""
     row = '{"text": "%s", "label": "a", "cluster": %s}\n'
-    for name, raw, expected in (
-        ("mine.csv", b"text,label,cluster\none,a,1\ntwo,b,1\nthree,a,\n", ["1", "1", ""]),
-        ("mine.jsonl", (row % ("one", 1) + row % ("two", "null")).encode(), ["1", ""]),
+    reviews = b"review,stars,cluster\nA fine thing it is.,4,9\nA poor one.,2,9\n"
+    for name, raw, columns, expected in (
+        ("x.csv", b"text,label,cluster\none,a,1\ntwo,b,1\nx,a,\n", "text label", ["1", "1", ""]),
+        ("x.jsonl", (row % ("a", 1) + row % ("b", "null")).encode(), "text label", ["1", ""]),
+        ("x.csv", reviews, "review stars", ["9", "9"]),
     ):
         mapping = tables.preview(raw, name).mapping
-        assert mapping.columns == {"text": "text", "label": "label", "cluster": "cluster"}
+        assert [*mapping.columns.values()] == [*columns.split(), "cluster"]
         assert list(tables.read(raw, name, mapping).clusters.values()) == expected
-    raw = b"review,stars,cluster\nA fine thing it is.,4,9\nA poor one.,2,9\n"
-    columns = {"text": "review", "label": "stars", "cluster": "cluster"}
-    assert tables.preview(raw, "x.csv").mapping.columns == columns
