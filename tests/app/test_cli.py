@@ -84,10 +84,9 @@ def test_encode_writes_what_the_ending_says(home: Path) -> None:
     table = pd.read_csv(kept[".csv"])
     assert table["sentence"].tolist() == ["a, b", "c", "a, b"]
     assert np.array_equal(table.to_numpy()[:, 1:].astype(np.float32), expected)
-    rows = objects(kept[".jsonl"].read_text().splitlines())
-    assert np.array_equal(np.array([row["vector"] for row in rows], np.float32), expected)
-    again = theodolite("encode", f"vectors:{kept['.parquet']}", "a, b", "c", "--json")
-    assert [row["vector"] for row in objects(again)] == expected[:2].tolist()
+    for ending in (".jsonl", ".parquet"):
+        again = theodolite("encode", f"vectors:{kept[ending]}", "a, b", "c", "--json")
+        assert [row["vector"] for row in objects(again)] == expected[:2].tolist()
     other = ("encode", "random:4", "a", "--out", str(home / "v.xlsx"))
     assert ".npy, .parquet, .csv, .jsonl" in theodolite(*other, code=2)[-1]
 
@@ -122,10 +121,7 @@ def test_mined_negatives_are_a_data_set_of_triplets(home: Path) -> None:
     )
     (told,) = objects(theodolite(*command, "--negatives", "2"))
     assert (told["name"], told["triplets"], len(told["examples"])) == ("upload:mined", 12, 5)
-    first = told["examples"][0]
-    assert (first["anchor"], first["positive"]) == ("a one", "a two")
-    assert first["negative"] in {row.partition(",")[2] for row in rows[1:]}
-    assert objects(theodolite("data", "show", "upload:mined", "--json"))[0]["kind"] == "triplets"
+    assert told["examples"][0].items() >= {"anchor": "a one", "positive": "a two"}.items()
     assert "upload:mined already" in theodolite(*command, code=2)[-1]
     command = (*command[:-2], "none", "--json")
     assert "smaller margin" in theodolite(*command, "--max-score", "-2", code=2)[-1]

@@ -102,16 +102,6 @@ def test_errors_are_values(shared: Bench) -> None:
     assert "Traceback" in log
 
 
-def test_a_run_without_any_success_failed(shared: Bench) -> None:
-    """With the first unit's reason; a retry asks again and the row is the same."""
-    run = shared.over(shared.store.runs.create("failing", {"wrong": ["told", "bug"]}, "two"))
-    expected = ("failed", "The model gives NaN.", "Try float32.")
-    assert (run["state"], run["error"], run["hint"]) == expected
-    assert shared.store.runs.retry(run["id"])
-    run = shared.over(run["id"])
-    assert (run["attempt"], run["state"], run["error"], run["hint"]) == (2, *expected)
-
-
 @pytest.mark.parametrize("spec", [("no such kind", {}), ("failing", {"no": "units"})])
 def test_work_that_cannot_be_read_fails(shared: Bench, spec: tuple[str, dict]) -> None:
     """And harms nothing else."""

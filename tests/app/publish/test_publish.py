@@ -208,11 +208,6 @@ def test_texts_are_listed_with_their_licence_or_left_out(home: Path) -> None:
     assert not [text for text in sentences if text in everything]
 
 
-SENTENCES = 50_000
-MOST = 35_000_000
-"""Bytes."""
-
-
 @pytest.mark.data
 @pytest.mark.long
 def test_fifty_thousand_sentences_are_small_enough(tmp_path: Path, data_root: Path) -> None:
@@ -220,7 +215,7 @@ def test_fifty_thousand_sentences_are_small_enough(tmp_path: Path, data_root: Pa
     text = tmp_path / "mix.txt"
     with gzip.open(data_root / "unlabelled" / "sentences_mix.txt.gz", "rt") as lines:
         distinct = dict.fromkeys(line.strip() for line in lines if line.strip())
-    text.write_text("".join(f"{line}\n" for line in islice(distinct, SENTENCES)))
+    text.write_text("".join(f"{line}\n" for line in islice(distinct, 50_000)))
     workspace = Workspace(tmp_path / "store")
     data.keep(workspace, text, text.name, "mix", Mapping("sentences", {"text": "text"}))
     encoders.add(workspace, "wordllama")
@@ -228,7 +223,7 @@ def test_fifty_thousand_sentences_are_small_enough(tmp_path: Path, data_root: Pa
     list(perform(workspace, MapSpec("wordllama", "upload:mix", method="pca")))
     chosen = choice.choose(workspace, ["wordllama"], data=["upload:mix"])
     sizes = {name: len(content) for name, content in site.freeze(workspace, chosen).files.items()}
-    assert sum(sizes.values()) < MOST, sorted(sizes.items(), key=lambda item: -item[1])[:20]
+    assert sum(sizes.values()) < 35_000_000, sorted(sizes.items(), key=lambda item: -item[1])[:20]
     for part in ("map/index.html", "search/index.html", "/points", "/near-", "vectors/rows-"):
         assert any(part in name for name in sizes), part
 

@@ -48,18 +48,13 @@ def test_overlap_of_normal_densities_is_the_textbook_value() -> None:
     assert shared == pytest.approx(2 * norm.cdf(-0.5), abs=2e-3)
 
 
-def test_forest_draws_the_interval_it_was_given() -> None:
-    """From low to high; a tie is a hollow mark."""
-    rows = [interval("STS12", 2.0, 0.5), interval("STS13", 0.1, 0.4)]
+def test_a_forest_draws_intervals_and_counts_real_differences_and_ties() -> None:
+    """Four tasks: two better, one worse, one tied, which is a hollow mark."""
+    rows = [interval("A", 2, 1), interval("B", 3, 2), interval("C", -2, 1), interval("D", 0.1, 1)]
     (trace,) = Figure(figures.forest(rows, "wordllama")).data
-    assert list(trace.x) == [2.0, 0.1]
-    assert list(trace.error_x.array) == pytest.approx([0.5, 0.4])
-    assert list(trace.marker.symbol) == ["circle", "circle-open"]
-
-
-def test_the_forest_headline_counts_real_differences_and_ties() -> None:
-    """Four tasks: two better, one worse, one tied."""
-    rows = [interval("A", 2, 1), interval("B", 3, 1), interval("C", -2, 1), interval("D", 0.1, 1)]
+    assert list(trace.x) == [2.0, 3.0, -2.0, 0.1]
+    assert list(trace.error_x.array) == pytest.approx([1, 2, 1, 1])
+    assert list(trace.marker.symbol) == [*["circle"] * 3, "circle-open"]
     text = figures.forest_headline(rows, "wordllama")
     assert text == "Against wordllama, minilm is better on 2, worse on 1 and tied on 1 of 4 tasks"
 

@@ -377,7 +377,6 @@ OWN_NAMES = [
     *("localhost", "127.0.0.1:80", "[::1]:7860"),
     *("lab.example.org", "LAB.example.org:443", "a.site.example"),
 ]
-needs_ipv6 = pytest.mark.skipif(not socket.has_ipv6, reason="IPv6 is missing")
 
 
 def test_without_a_login_other_names_are_refused(client: httpx.Client, port: int) -> None:
@@ -404,7 +403,7 @@ def test_a_name_is_read_in_either_case(text: str) -> None:
     assert serve.parse_host(text) == text.lower()
 
 
-@needs_ipv6
+@pytest.mark.skipif(not socket.has_ipv6, reason="IPv6 is missing")
 @pytest.mark.parametrize(("host", "auth"), [("::1", None), ("::", ("ada", "lovelace"))])
 def test_it_listens_on_ipv6(workspace: Workspace, host: str, auth: tuple[str, str] | None) -> None:
     """And prints an address that a browser can open."""
