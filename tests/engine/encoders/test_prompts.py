@@ -13,7 +13,6 @@ from theodolite.engine.encoders import (
     PromptTask,
     bind_task,
     load,
-    parse,
     prompts_of,
     query_side,
 )
@@ -164,7 +163,6 @@ def test_one_side_may_be_said_and_the_other_left_to_the_task(folder):
 
 def test_no_prompt_can_be_asked_for(tmp_path):
     """Where a model would take one by default, or by the task."""
-    assert str(parse("hf:a/b?query_prompt=&prompt=")) == "hf:a/b?prompt=&query_prompt="
     folder = save_sentence_transformer(
         tmp_path / "st", prompts={"query": "the cat "}, default_prompt_name="query"
     )

@@ -22,6 +22,7 @@ from theodolite.engine.encoders.variants import at_size, baseline, ladder
         ("hf:a/b?layer=2&pooling=avg", "hf:a/b?pooling=avg&layer=2"),
         ("hf:a/b?prompt=query%3A ", "hf:a/b?prompt=query:"),
         ("hf:a/b?prompt=query%3A%20", "hf:a/b?prompt=query:%20"),
+        ("hf:a/b?query_prompt=&prompt=", "hf:a/b?prompt=&query_prompt="),
         ("dir:/a b/c%2Bd", "dir:/a b/c%2Bd"),
         ("words:/v/../x%7Cy.txt", "words:/x%7Cy.txt"),
         ("minilm|whiten:hub:a/b@v/f.csv?col=x,3", "minilm | whiten:hub:a/b@v/f.csv%3Fcol%3Dx,3"),
