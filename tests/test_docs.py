@@ -1,5 +1,7 @@
 """The documentation says what is there, also as a site; what costs little is executed, too."""
 
+import doctest
+import importlib
 import re
 import shlex
 import sys
@@ -217,6 +219,19 @@ def test_the_examples_of_adding_run(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     for example in re.findall(r"```python\n(.*?)```", text, re.S):
         exec(compile(example, "docs/adding.md", "exec"), vars(added))  # noqa: S102
     assert list(added.asked.work(Workspace(tmp_path), 0, None)) == [2040]
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        ".".join(file.relative_to(ROOT).with_suffix("").parts)
+        for file in sorted((ROOT / "engine").rglob("*.py"))
+        if ">>> " in file.read_text(encoding="utf-8")
+    ],
+)
+def test_the_examples_of_docstrings_run(module: str) -> None:
+    result = doctest.testmod(importlib.import_module(f"theodolite.{module}"))
+    assert result.failed == 0 < result.attempted
 
 
 def headings(page: Path) -> set[str]:

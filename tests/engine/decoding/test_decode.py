@@ -1,6 +1,5 @@
 """Decoding as a whole: vectors in, sentences out; ranked, corrected, held to words, or refused."""
 
-import doctest
 import itertools
 import json
 import shutil
@@ -503,11 +502,6 @@ def test_a_training_keeps_words_that_new_text_has(tmp_path: Path) -> None:
 
 
 # --- the text that decoders learn from, and the pieces that it is cut into ---
-
-
-def test_the_examples_in_the_documentation_hold() -> None:
-    """They are run."""
-    assert doctest.testmod(text).failed == 0
 
 
 @pytest.mark.parametrize(

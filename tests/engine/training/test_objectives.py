@@ -1,6 +1,5 @@
 """Every objective, its views and gradients, against NumPy, SciPy, autograd and numbers by hand."""
 
-import doctest
 import subprocess
 import sys
 from collections import Counter
@@ -20,7 +19,7 @@ from torch.nn.utils.rnn import pad_sequence
 from tests.errors import refused
 from tests.fakes.ranks import BASE, CASES, EXAMPLES, case, masked_case, tiny_model
 from tests.fakes.runs import tiny_run, tiny_spec
-from theodolite.engine.training import TrainSpec, augment, mlm, objectives
+from theodolite.engine.training import TrainSpec, augment, mlm
 from theodolite.engine.training.devices import Ranks, widest
 from theodolite.engine.training.gradients import backward, mask_tokens
 from theodolite.engine.training.model import TrainingModel
@@ -135,13 +134,6 @@ def test_a_batch_of_one_and_vectors_of_zeros_give_numbers(
     loss.backward()
     assert float(loss.detach()) == pytest.approx(expected, abs=1e-6)
     assert vectors.grad is not None and bool(vectors.grad.isfinite().all())
-
-
-@pytest.mark.parametrize("module", [objectives, augment, mlm])
-def test_the_examples_of_every_objective_run(module) -> None:
-    """The doctests of the objectives and of the views that they make."""
-    result = doctest.testmod(module)
-    assert result.failed == 0 < result.attempted
 
 
 def test_fifteen_percent_are_chosen_of_which_80_10_10() -> None:
