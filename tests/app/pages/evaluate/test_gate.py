@@ -44,6 +44,8 @@ def test_from_python_it_is_the_same(baseline: Path) -> None:
     th.gate_save("own.json", "random:64", ["pairs.csv"])
     saved, mine = gate.read(baseline), gate.read(Path("own.json"))
     assert (mine["tasks"], mine["vectors"]) == (saved["tasks"], saved["vectors"])
+    (task,) = saved["tasks"]
+    assert gate._sample(task).statistic == pytest.approx(task["score"], abs=1e-4)
     found = th.gate_check("own.json", "random:2", least=0.5)
     assert (found.verdict, found.exit_code, found.least) == ("worse", 1, 0.5)
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from tests.errors import refused
+from tests.fakes.workers import do_units
 from theodolite.app.pages.geometry import sections, service as geometry
 from theodolite.app.pages.geometry.answer import GeometrySpec, answer as ask
 from theodolite.app.workspace import Workspace
@@ -72,7 +73,7 @@ def test_it_is_measured_once(starter: Workspace) -> None:
     assert again is not None and again.info == measured.info
     np.testing.assert_array_equal(again.singular, measured.singular)
     assert geometry.stored(starter, "random:33", "starter-pairs") is None
-    geometry.measure(starter, "random:16", "starter-pairs")
+    do_units(starter, geometry.GeometryJob(("random:16",), "starter-pairs"))
     found = geometry.everyone(starter, "starter-pairs", "all")
     assert set(found) == {"random:32", "random:16"} and found["random:32"] == measured.info
 

@@ -384,7 +384,7 @@ def test_points_are_seen_while_they_move_and_not_after(workspace, monkeypatch) -
 
     assert look() == 204
     made = job.make(workspace, look)
-    assert look() == 204
+    assert look() == 204 and job.is_stored(workspace)
     assert [points.shape for points in seen] == [made.points.shape] * 3
     assert not np.array_equal(seen[0], seen[1])
     assert list(workspace.store.derived.folder.glob("*.tmp")) == []
