@@ -164,8 +164,6 @@ def test_a_folder_that_lacks_a_file_is_listed_with_its_problem(tmp_path: Path) -
     with refused("no-file", "queries") as caught:
         catalog.load("drinks")
     assert caught.value.message in (info.problem or "")
-    folder(tmp_path)
-    assert not catalog.unread()
 
 
 TABLE = b"query,document,grade\nTea?,Brew it.,1\nTea?,Grind it.,0\nCoffee?,Grind it.,2\n"

@@ -45,7 +45,6 @@ def test_rank_biased_overlap_is_the_endless_sum_with_the_last_agreement_going_on
     assert spaces.rank_biased_overlap(same, other, 0.5) == pytest.approx([1 / 3 + 1 / 12])
     assert spaces.jaccard(same, backwards) == spaces.rank_biased_overlap(same, same) == 1
     assert spaces.jaccard(same, 9 + same) == spaces.rank_biased_overlap(same, 9 + same) == 0
-    assert spaces.rank_biased_overlap(same, backwards) < 1
     first, second = (np.array([rng.permutation(14)[:9] for _ in range(20)]) for _ in range(2))
     ours = spaces.rank_biased_overlap(first, second, 0.8)
     for overlap, one, other in zip(ours, first.tolist(), second.tolist(), strict=True):
