@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from theodolite.engine.encoders.checkpoint import Checkpoint
+from theodolite.engine.encoders.checkpoint import TEXTS, Checkpoint
 from theodolite.engine.encoders.fingerprint import file_sha256
 from theodolite.engine.errors import UserError, first_line
 from theodolite.engine.json_file import json_file
@@ -128,7 +128,7 @@ def _base(name: str, place: Path, label: str, find: Callable[[str], Checkpoint])
 
 
 def _is_read(file: Path) -> bool:
-    return file.suffix in (".json", ".txt", ".model", ".safetensors")
+    return any(map(file.match, (*TEXTS, "*.safetensors")))
 
 
 def _write(

@@ -32,8 +32,8 @@ from theodolite.engine.json_file import json_file
 if TYPE_CHECKING:
     import torch
 
-TEXTS = (".json", ".txt", ".model")
-"""Suffixes of files that say how a model is built, and what its tokens are."""
+TEXTS = ("*.json", "*.txt", "*.model", "*.codes", "*.jinja", "artifact.metadata")
+"""Files that say how a model is built, what its tokens are, and how it is asked."""
 WEIGHTS = {".safetensors": "model*.safetensors", ".bin": "pytorch_model*.bin"}
 """Suffix of files of weights -> names of a module's; the first form that a folder has is read."""
 _TOKENIZER = (
@@ -169,7 +169,7 @@ class Checkpoint:
         """
         own = self.settings.get("max_seq_length")
         stated = own if _is_length(own) else self._of_tokenizer
-        bounds = (stated, self.positions if stated is None or self._has_table else None)
+        bounds = (stated, None if _is_length(own) and not self._has_table else self.positions)
         return min((n for n in bounds if n is not None), default=None)
 
     @property
@@ -436,7 +436,8 @@ class Checkpoint:
 
     def _refuse_code(self) -> None:
         for name in ("config.json", "tokenizer_config.json"):
-            if "auto_map" in json_file(self.root / name, dict):
+            code = json_file(self.root / name, dict).get("auto_map")
+            if code and not self._is_adopted(code):
                 raise UserError(
                     f"{self.label} needs Python code of its own ({name} has auto_map), and "
                     "code from a model is never run.",
@@ -454,6 +455,17 @@ class Checkpoint:
                         f"{self.label} needs code of its own: {code}. It is never run.",
                         code="denied",
                     )
+
+    def _is_adopted(self, code: dict[str, Any]) -> bool:
+        """Whether transformers has the architecture by now that a configuration names code for.
+
+        The configurations of either have the same name then, and sizes the same names.
+        """
+        from transformers import CONFIG_MAPPING
+
+        kind, named = self.config.get("model_type"), str(code.get("AutoConfig"))
+        known = kind in CONFIG_MAPPING and CONFIG_MAPPING[kind].__name__ == named.split(".")[-1]
+        return known and "hidden_size" in self.config
 
     def check_weights(self) -> None:
         """Refuse a folder without weights of a transformer that can be read safely."""
@@ -550,8 +562,8 @@ _WIDTHS = (
 
 def files_read(folder: Path) -> list[Path]:
     """The files of a folder, and of those in it, that a vector may depend on, by name."""
-    suffixes = (*TEXTS, *WEIGHTS)
-    return sorted(f for f in folder.rglob("*") if f.suffix in suffixes and f.is_file())
+    patterns = (*TEXTS, *(f"*{suffix}" for suffix in WEIGHTS))
+    return sorted(f for f in folder.rglob("*") if any(map(f.match, patterns)) and f.is_file())
 
 
 def refuse_pointers(folder: Path) -> None:

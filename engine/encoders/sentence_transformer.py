@@ -215,14 +215,14 @@ def _bound(part: Transformer, length: int | None, label: str) -> None:
         part.query_expansion = {**expansion, "length": min(expansion["length"], most)}
     for name in ("query_length", "document_length"):
         own = getattr(part, name, None)
-        if own is not None and limits:
-            setattr(part, name, min(own, *limits))
+        if own is not None:  # it takes the place of the stated maximum, and may be more
+            setattr(part, name, min(n for n in (own, length, most) if n is not None))
 
 
 def _limit(part: Transformer, task: str | None) -> int:
     """Where a transformer cuts texts of a task: some models fill their queries up to a length."""
     own = getattr(part, f"{task}_length", None)
-    limit = min(n for n in (own, part.max_seq_length, NO_LIMIT) if n is not None)
+    limit = next(n for n in (own, part.max_seq_length, NO_LIMIT) if n is not None)
     expansion = part.query_expansion if task == "query" else None
     if not expansion:
         return limit

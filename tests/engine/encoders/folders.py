@@ -157,6 +157,10 @@ LIKE_THEIRS = {
     "decoder with a narrow last layer": lambda f, n: f.save(
         n, f.inner(n, "opt"), f.m.Pooling(16, "lasttoken")
     ),
+    "code that transformers has by now": lambda f, n: edit_config(
+        f.mean(n, "gte"),
+        auto_map={"AutoConfig": "a/b--c.GteConfig", "AutoModel": "a/b--c.GteModel"},
+    ),
     "T5's encoder alone": lambda f, n: f.plain(n, "t5", head="EncoderModel"),
 }
 """Kind -> what writes a folder whose vectors are the library's."""
@@ -311,6 +315,11 @@ REFUSED = {
     ),
     "code": (
         lambda f, n: edit_config(f.mean(n), auto_map={"AutoModel": "m"}),
+        "denied",
+        ("auto_map", "never run"),
+    ),
+    "code of a variant": (
+        lambda f, n: edit_config(f.mean(n), auto_map={"AutoConfig": "m.TheirBertConfig"}),
         "denied",
         ("auto_map", "never run"),
     ),

@@ -172,7 +172,11 @@ def test_a_text_is_cut_where_the_positions_end(folders):
         encoder = load(f"dir:{path}", device="cpu")
         close(encoder.encode(TEXTS), expected.encode(TEXTS))
         assert "1 text was cut to 24 tokens." in encoder.warnings
-    assert describe(f"dir:{folder}")["max_tokens"] == 24
+    rotary = edit_config(folders.mean("gte", "gte"), "tokenizer_config.json", model_max_length=99)
+    edit_config(rotary, "sentence_bert_config.json", max_seq_length=None)
+    assert theirs(rotary).max_seq_length == 24
+    for path in (folder, rotary):
+        assert describe(f"dir:{path}")["max_tokens"] == 24
     with refused("too-large", "max_length=30", 24):
         load(f"dir:{long}?max_length=30", device="cpu").encode(TEXTS)
 

@@ -423,7 +423,7 @@ def test_models_revisions_and_no_network(served: FakeHub) -> None:
 
 
 def test_only_one_form_of_the_weights_is_needed():
-    """Safetensors where there are any; never other frameworks' copies or training leftovers."""
+    """Safetensors where there are any, and all texts; never code or leftovers of a training."""
     files = [
         "README.md",
         "config.json",
@@ -438,6 +438,10 @@ def test_only_one_form_of_the_weights_is_needed():
         "2_Dense/config.json",
         "optimizer.pt",
         "vocab.txt",
+        "bpe.codes",
+        "chat_template.jinja",
+        "artifact.metadata",
+        "modeling_own.py",
         "checkpoint-5/model.safetensors",
         "openvino/openvino_model.bin",
     ]
@@ -449,6 +453,9 @@ def test_only_one_form_of_the_weights_is_needed():
         "2_Dense/pytorch_model.bin",
         "2_Dense/config.json",
         "vocab.txt",
+        "bpe.codes",
+        "chat_template.jinja",
+        "artifact.metadata",
     }
     assert "pytorch_model.bin" in needed_files(["config.json", "pytorch_model.bin"])
 

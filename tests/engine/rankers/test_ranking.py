@@ -265,6 +265,19 @@ def test_colbert_queries_end_where_the_positions_of_its_model_do(
     assert ranker.warnings == (f"1 text was cut to {length} tokens.",)
 
 
+def test_the_files_of_pylate_and_stanford_state_lengths_of_their_own(tmp_path: Path) -> None:
+    """PyLate's documents have a token more than the stated maximum; each file is another model."""
+    text, pylate = "dog " * 40, _late(Folders(tmp_path), "pylate")
+    edit_config(pylate, "sentence_bert_config.json", document_length=11, max_seq_length=10)
+    (theirs,) = MultiVectorEncoder(str(pylate), device="cpu").encode_document([text])
+    ranker = rankers.load(f"colbert:dir:{pylate}")
+    (ours,) = ranker.documents([text])
+    assert ours == pytest.approx(theirs.numpy(), abs=1e-5) and len(ours) == 11
+    assert ranker.warnings == ("1 text was cut to 11 tokens.",)
+    (pylate / "artifact.metadata").write_text('{"doc_maxlen": 9}')
+    assert rankers.load(f"colbert:dir:{pylate}").fingerprint != ranker.fingerprint
+
+
 def test_models_of_another_kind_are_refused(folders: Folders, cross: Path) -> None:
     """With what they are. Of a cross-encoder with two labels, config.json names none."""
     for spec, named in (
