@@ -288,19 +288,29 @@ class Checkpoint:
         return self.width
 
     @property
+    def text_config(self) -> dict[str, Any]:
+        """Of `config.json` what is said of the transformer for texts: all, or a part of it."""
+        config = self.config.get("text_config")
+        return config if isinstance(config, dict) else self.config
+
+    @property
     def width(self) -> int | None:
         """As `dim`; None where `config.json` does not state it."""
-        config = self.config.get("text_config")
-        config = config if isinstance(config, dict) else self.config
+        config = self.text_config
         # Of the last layer, see `is_projected`.
-        keys = ("word_embed_proj_dim", "hidden_size", "d_model", "n_embd", "dim")
+        keys = (self._last_width, "hidden_size", "d_model", "n_embd", "dim")
         return next((int(config[key]) for key in keys if isinstance(config.get(key), int)), None)
 
     @property
     def is_projected(self) -> bool:
         """Whether the last layer has a width of its own, by a projection, as in OPT-350M."""
-        inner = self.config.get("hidden_size")
-        return bool(self.config.get("word_embed_proj_dim", inner) != inner)
+        inner = self.text_config.get("hidden_size")
+        return bool(self.text_config.get(self._last_width, inner) != inner)
+
+    @property
+    def _last_width(self) -> str:
+        gemma = str(self.text_config.get("model_type")).startswith("embedding_gemma2")
+        return "embedding_dim" if gemma else "word_embed_proj_dim"
 
     @property
     def positions(self) -> int | None:

@@ -22,6 +22,7 @@ from theodolite.engine.encoders.transformer import (
     device_of,
     quiet,
     read_as,
+    read_tokenizer,
     refuse_longer,
     refuse_random,
 )
@@ -278,6 +279,10 @@ def _not_loaded(checkpoint: Checkpoint, error: Exception) -> UserError:
     if not isinstance(prompts, dict):
         given = json.dumps(prompts)[:40]
         text = f"prompts in its config_sentence_transformers.json is {given}, and should be {{}}."
+    if "processing class" in text:  # it hides what the tokenizer lacks, such as a package
+        with quiet():
+            for part in checkpoint.transformers:
+                read_tokenizer(part)
     if "Only Tensors of floating point" in text:
         return UserError(
             f"The static vectors of {checkpoint.label} are whole numbers, which "
@@ -287,6 +292,13 @@ def _not_loaded(checkpoint: Checkpoint, error: Exception) -> UserError:
         )
     if isinstance(error, KeyError):
         text = f"an entry of its files lacks {text}."
+    if isinstance(error, ImportError) and " requires " in text:  # such as one that reads images
+        return UserError(
+            f"{checkpoint.label} needs a package that is not installed: "
+            f"{text.split(' but it was')[0]}.",
+            "Install it with pip, or take the transformer alone: ?pooling=avg.",
+            code="missing",
+        )
     if "ignore_mismatched_sizes" in text:
         text = "its weights have other shapes than config.json says."
     return UserError(

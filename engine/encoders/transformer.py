@@ -515,7 +515,7 @@ def _check_settings(checkpoint: Checkpoint, settings: TransformerSettings) -> No
     if checkpoint.is_projected and not is_last:
         raise UserError(
             f"The last layer of {checkpoint.label} has {checkpoint.dim} dimensions, and the others "
-            f"have {checkpoint.config['hidden_size']}: only the last can be taken.",
+            f"have {checkpoint.text_config['hidden_size']}: only the last can be taken.",
             "Leave out the layer, and take the pooling avg, max, last or cls_token.",
             code="unsupported",
         )

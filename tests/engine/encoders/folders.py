@@ -157,6 +157,7 @@ LIKE_THEIRS = {
     "decoder with a narrow last layer": lambda f, n: f.save(
         n, f.inner(n, "opt"), f.m.Pooling(16, "lasttoken")
     ),
+    "wide last layer": lambda f, n: f.save(n, f.inner(n, "gemma"), f.m.Pooling(40, "mean")),
     "code that transformers has by now": lambda f, n: edit_config(
         f.mean(n, "gte"),
         auto_map={"AutoConfig": "a/b--c.GteConfig", "AutoModel": "a/b--c.GteModel"},
@@ -263,6 +264,34 @@ REFUSED = {
         lambda f, n: _put(f.mean(n), {"model-q4.gguf": b"\x08\x07"}, "model.safetensors"),
         "wrong-kind",
         ("GGUF (model-q4.gguf)",),
+    ),
+    "images that need a package": (
+        lambda f, n: _put(
+            f.mean(n),
+            {
+                "processor_config.json": json.dumps(
+                    {
+                        "processor_class": "Qwen2VLProcessor",
+                        "video_processor": {"video_processor_type": "Qwen2VLVideoProcessor"},
+                        "image_processor": {"image_processor_type": "Qwen2VLImageProcessor"},
+                    }
+                )
+            },
+        ),
+        "missing",
+        ("requires the Torchvision library", "?pooling=avg"),
+    ),
+    "tokenizer that needs a package": (
+        lambda f, n: _put(
+            f.mean(n),
+            {
+                "tokenizer_config.json": '{"tokenizer_class": "BertJapaneseTokenizer", "word_tokenizer_type": "mecab"}',
+                "vocab.txt": "\n".join(WORDS),
+            },
+            "tokenizer.json",
+        ),
+        "failed",
+        ("tokenizer of", "fugashi"),
     ),
     "whole numbers": (_in_bytes, "unsupported", ("whole numbers", "float32")),
     "quantised": (

@@ -69,10 +69,18 @@ def save(folder: Path, kind: str = "bert", head: str = "Model", **changes) -> Pa
         "t5": ("T5", {"d_ff": 48, "d_kv": 8}),
         "gpt2": ("GPT2", {"n_positions": 24, "bos_token_id": 0, "eos_token_id": 0}),
         "gte": ("Gte", wide | {"max_position_embeddings": 24}),
+        "gemma": (
+            "EmbeddingGemma2Text",
+            wide | {"num_key_value_heads": 2, "head_dim": 8, "embedding_dim": 40},
+        ),
         "clip": ("CLIP", {"text_config": small | {"vocab_size": 99}, "vision_config": small}),
         "opt": ("OPT", {"ffn_dim": 48, "word_embed_proj_dim": 16, "max_position_embeddings": 24}),
     }[kind]
-    words = tokenizer({"t5": "roberta", "opt": "gpt2", "clip": "bert", "gte": "bert"}.get(kind, kind))
+    words = tokenizer(
+        {"t5": "roberta", "opt": "gpt2", "clip": "bert", "gte": "bert", "gemma": "bert"}.get(
+            kind, kind
+        )
+    )
     config = getattr(transformers, f"{name}Config")(
         vocab_size=len(words), **{**small, **own, **changes}
     )
