@@ -285,7 +285,9 @@ REFUSED = {
         lambda f, n: _put(
             f.mean(n),
             {
-                "tokenizer_config.json": '{"tokenizer_class": "BertJapaneseTokenizer", "word_tokenizer_type": "mecab"}',
+                "tokenizer_config.json": json.dumps(
+                    {"tokenizer_class": "BertJapaneseTokenizer", "word_tokenizer_type": "mecab"}
+                ),
                 "vocab.txt": "\n".join(WORDS),
             },
             "tokenizer.json",
