@@ -73,6 +73,19 @@ class _Work(threading.Thread):
         self._changed.set()
 
 
+def ask(tab: object) -> Callable[[], bool]:
+    """Drop the question that a tab has waited for.
+
+    Returns:
+        Whether the tab has asked something else by now, or its answer is complete.
+    """
+    question = object()
+    _latest[tab] = question
+    while len(_latest) > _MAX_TABS:
+        del _latest[next(iter(_latest))]
+    return lambda: _latest.get(tab) is not question
+
+
 def together(
     works: Mapping[str, Callable[[Say], Any]],
     firsts: Mapping[str, str],
@@ -95,14 +108,8 @@ def together(
     Raises:
         Exception: the first exception that a call raised.
     """
-    tab, question, changed = session or object(), object(), threading.Event()
-    _latest[tab] = question
-    while len(_latest) > _MAX_TABS:
-        del _latest[next(iter(_latest))]
-
-    def is_stale() -> bool:
-        return _latest.get(tab) is not question
-
+    tab, changed = session or object(), threading.Event()
+    is_stale = ask(tab)
     running = {name: _Work(do, firsts[name], is_stale, changed) for name, do in works.items()}
     try:
         until = time.monotonic() + SOON_SECONDS

@@ -4,6 +4,7 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import takewhile
 from typing import Any
 
 import gradio as gr
@@ -16,7 +17,7 @@ from theodolite.app.pages.encoders import choices
 from theodolite.app.pages.search import published, service
 from theodolite.app.pages.search.answer import QUERY, SearchSpec, answer, shipped_hits
 from theodolite.app.spec import parameters
-from theodolite.app.web import address, parts
+from theodolite.app.web import address, background_call, parts
 from theodolite.app.web.controls import Answer, Controls, Values, on, on_load, shape
 from theodolite.app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
 from theodolite.app.web.progress import signature
@@ -182,14 +183,14 @@ class _Asking:
     timer: Any
     seen: Any
 
-    def search(self, values: Values) -> Iterator[Answer]:
+    def search(self, values: Values, request: gr.Request) -> Iterator[Answer]:
         """Answer, and start what has to be computed."""
-        yield from self._answers(values, start=True)
+        yield from self._latest(request, self._answers(values, start=True))
 
-    def reopen(self, values: Values) -> Iterator[Answer]:
+    def reopen(self, values: Values, request: gr.Request) -> Iterator[Answer]:
         """Answer with what there is; an empty query is no error when a page is opened."""
         if values.queries.strip():
-            yield from self._answers(values, opening=True)
+            yield from self._latest(request, self._answers(values, opening=True))
         else:
             yield {self.hits: web.value([Nothing("No query", "Write one above.")])}
 
@@ -200,6 +201,11 @@ class _Asking:
             return None
         *_, last = self._answers(values)
         return last
+
+    def _latest(self, request: gr.Request, answers: Iterator[Answer]) -> Iterator[Answer]:
+        """The answers until the tab asks something else: events of several controls overlap."""
+        is_stale = background_call.ask(request.session_hash)
+        return takewhile(lambda _: not is_stale(), answers)
 
     def _answers(
         self, values: Values, *, start: bool = False, opening: bool = False

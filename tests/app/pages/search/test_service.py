@@ -261,6 +261,11 @@ def test_only_searches_of_whole_collections_call_for_an_index(large: Workspace) 
     large.load(whole).encode(topics(large))
     values = {one.name: one.default for one in page.CONTROLS}
     asked_for = SimpleNamespace(**values | {"encoders": [whole, part, "dir:/no/such"]})
+    asking, tab = page._Asking(large, "hits", "timer", "seen"), SimpleNamespace(session_hash="tab")
     for _ in range(3):
-        assert list(page._Asking(large, "hits", "timer", "seen").search(asked_for))
+        assert list(asking.search(asked_for, tab))
     assert runs_of(large, whole) == ["index"] and runs_of(large, part) == ["encode"]
+    opening = asking.reopen(asked_for, tab)
+    assert next(opening)
+    assert next(asking.search(asked_for, tab))
+    assert list(opening) == []  # it would come after the answer to what was asked since
