@@ -61,6 +61,7 @@ def test_a_file_becomes_a_data_set_and_is_removed_again(visit, workspace, tmp_pa
     expect(page.locator("#role-anchor")).to_be_visible()
     page.locator("#take-in").click()
     says(page.get_by_role("alert"), "no column for 'anchor'")
+    expect(page.get_by_role("alert")).to_be_in_viewport()
     page.locator("#kind").get_by_label("Scored pairs").check()
     page.locator("#take-in").click()
     says(page.locator("#preview"), "upload:graded", HOSTILE)

@@ -46,6 +46,8 @@ ROLES = {
     "cluster": "Cluster: rows that belong together (optional)",
 }
 """Role of a column -> its label."""
+TO_NOTICE = """() => document.querySelector("#upload-notice [role=alert]")?.scrollIntoView()"""
+"""The form is longer than the window, and what was refused is said at its top."""
 CONTROLS = (
     Control(
         "file",
@@ -109,7 +111,7 @@ def build(workspace: Workspace, *, again: bool = False) -> Any:
     added = gr.Textbox(visible="hidden", label="Added", elem_id="kept")
     controls = Controls(*CONTROLS)
     file = controls.render("file")
-    notice = parts.notice()
+    notice = parts.notice(elem_id="upload-notice")
     sheet = controls.render("sheet")
     with gr.Column(visible=False, elem_id="mapping") as body:
         look = web.answer(elem_id="look")
@@ -196,7 +198,9 @@ def build(workspace: Workspace, *, again: bool = False) -> Any:
     on(other, read_new, controls, outputs, notice, show_progress_on=file)
     asks = [sheet.input, controls["header"].input]
     on(asks, read, controls, outputs, notice, show_progress_on=file)
-    on(add.click, take, controls, [added, file, *hidden], notice, show_progress_on=add)
+    on(add.click, take, controls, [added, file, *hidden], notice, show_progress_on=add).then(
+        None, js=TO_NOTICE
+    )
     return added
 
 
