@@ -44,7 +44,9 @@ def tally(words: Sequence[Word]) -> str:
         return f"All of it came back, {formats.plural(len(had), 'word')}."
     if had and len(by["kept"]) == len(had) and not by["new"]:
         return f"All {formats.plural(len(had), 'word')} kept; the marks between them differ."
-    counts = [f"{len(by['kept'])} of {formats.plural(len(had), 'word')} kept in place."]
+    counts = ["The sentence has no words."]
+    if had:
+        counts = [f"{len(by['kept'])} of {formats.plural(len(had), 'word')} kept in place."]
     for fate in ("moved", "lost", "new"):
         name = fate.capitalize()
         if by[fate]:

@@ -41,7 +41,7 @@ NEAR = 3
 HYPOTHESES = 80
 """Most hypotheses of a batch: sixteen points by five beams. More are hardly faster per point."""
 _batches = Batches(at_once=2)
-_answers: Recent[Hashable, list[Decoded]] = Recent(200)
+_answers: Recent[Hashable, tuple[list[Decoded], float]] = Recent(200)
 """What was decoded lately; a few kilobytes of text for each point."""
 
 
@@ -201,9 +201,7 @@ class PointDecoder:
         self, points: np.ndarray, options: DecodeOptions = DEFAULTS, waiting: Waiting | None = None
     ) -> list[DecodeResult]:
         """Decode points, float (n, dim), in the encoder's own scale; see `decode_points`."""
-        start = time.perf_counter()
-        decoded = decode_points(self.decoder, self.encoder, points, options, waiting)
-        seconds = (time.perf_counter() - start) / len(points)
+        decoded, seconds = decode_points(self.decoder, self.encoder, points, options, waiting)
         return [
             DecodeResult(
                 self.name,
@@ -213,7 +211,7 @@ class PointDecoder:
                 tuple((other.sentence, other.cosine or 0.0) for other in one.others),
                 cut=one.cut,
                 known=self.info.words,
-                seconds=seconds,
+                seconds=seconds / len(points),
             )
             for one in decoded
         ]
@@ -264,7 +262,7 @@ def decode_points(
     points: np.ndarray,
     options: DecodeOptions,
     waiting: Waiting | None = None,
-) -> list[Decoded]:
+) -> tuple[list[Decoded], float]:
     """Decode points with `Decoder.correct`, in batches with those of others.
 
     Args:
@@ -273,6 +271,9 @@ def decode_points(
         points: float (n, dim).
         options: the decoding options.
         waiting: called with the number of requests ahead while this one waits.
+
+    Returns:
+        The sentences, and the seconds that they took when they were not yet cached.
     """
     import numpy as np
 
@@ -285,14 +286,15 @@ def decode_points(
             decoded = iter(decoder.correct(np.concatenate(items), encoder, **vars(options)))
         return [[next(decoded) for _ in item] for item in items]
 
-    def ask() -> list[Decoded]:
+    def ask() -> tuple[list[Decoded], float]:
+        start = time.perf_counter()
         # The samples of all points of a request come from one generator: they stay together.
         items = [points] if options.method == "sample" else np.split(points, len(points))
         if waiting:
             waiting(0)
         most = {"greedy": HYPOTHESES, "beam": max(1, HYPOTHESES // options.beams)}
         answers = _batches.ask(question, items, work, most.get(options.method, 1), waiting)
-        return [one for answer in answers for one in answer]
+        return [one for answer in answers for one in answer], time.perf_counter() - start
 
     return _answers.get((question, points.tobytes()), ask)
 

@@ -37,6 +37,7 @@ def test_words_are_marked_at_their_places(before, after, html):
         ("the old dog!", "the old dog", "All 3 words kept; the marks between them differ."),
         ("the old dog", "the dog sleeps", "2 of 3 words kept in place. Lost: old. New: sleeps."),
         ("a b", "b a", "1 of 2 words kept in place. Moved: "),
+        ("😀 🚀", "the dog", "The sentence has no words. New: the, dog."),
     ],
 )
 def test_it_is_said_in_words_too(before, after, said):

@@ -336,10 +336,10 @@ def encoder(workspace: Workspace) -> Encoder:
 
 
 def test_what_was_asked_before_is_not_decoded_again(decoder: Decoder, encoder: Encoder) -> None:
-    """The same points with the same options; another option is another question."""
+    """Nor does it take less time then; another option is another question."""
     points = encoder.encode(known_sentences()[:3])
 
-    def ask(method: str) -> list[Decoded]:
+    def ask(method: str) -> tuple[list[Decoded], float]:
         return service.decode_points(decoder, encoder, points, DecodeOptions(method=method))
 
     assert ask("greedy") is ask("greedy") is not ask("beam")
@@ -348,7 +348,8 @@ def test_what_was_asked_before_is_not_decoded_again(decoder: Decoder, encoder: E
 def test_samples_are_those_that_were_drawn_alone(decoder: Decoder, encoder: Encoder) -> None:
     """The draws of a request are its own, whoever asks beside it."""
     points = encoder.encode(known_sentences()[:4])
-    found = service.decode_points(decoder, encoder, points, DecodeOptions(method="sample", beams=3))
+    options = DecodeOptions(method="sample", beams=3)
+    found, _ = service.decode_points(decoder, encoder, points, options)
     drawn = decoder.decode(
         points, encoder=encoder, method="sample", beams=3, temperature=1.0, top_p=0.9, seed=0
     )
