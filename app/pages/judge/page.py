@@ -21,7 +21,7 @@ from theodolite.app.pages.judge.session import MAX_ENCODERS, MAX_NAME, JudgeSpec
 from theodolite.app.report.button import report_button
 from theodolite.app.web import address, background_call, parts
 from theodolite.app.web.controls import Answer, Control, Controls, PageEvent, Values, on, on_open
-from theodolite.app.web.parts import ALWAYS_LAST, ONE_AT_A_TIME
+from theodolite.app.web.parts import ALWAYS_LAST, HIDE_PROGRESS, ONE_AT_A_TIME
 from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
 
@@ -182,7 +182,7 @@ def build(workspace: Workspace) -> None:
     opened = on_open(load, lambda values, _: [show(values)], inputs, outputs, notice)
     events = [session.input, controls["judge"].submit]
     turned = on(events, turn_to, inputs, [*outputs, *row], notice, **ALWAYS_LAST)
-    on(go.click, start, inputs, [*outputs, blind, where, sends], notice, **ALWAYS_LAST)
+    on(go.click, start, inputs, [*outputs, blind, where, sends], notice, **HIDE_PROGRESS)
     asks = [model, queries, *(controls[name] for name in ("encoders", "draw", "k"))]
     on([box.change for box in asks], say_where, inputs, [where, sends], notice, **ALWAYS_LAST)
     on(panel.moved.change, show, inputs, outputs, notice, **ALWAYS_LAST)
