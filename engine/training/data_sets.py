@@ -15,6 +15,7 @@ from theodolite.engine.datasets.types import (
     LabelledPairs,
     LabelledSentences,
     PairPart,
+    Parallel,
     Retrieval,
     ScoredPairs,
     Sentences,
@@ -209,8 +210,17 @@ def _positives(data: Dataset, wanted: ExamplesSpec) -> tuple[tuple[str, ...], _T
             return _by_label(data, wanted)
         case Retrieval():
             return _by_judgements(data, wanted)
+        case Parallel():
+            return PAIR, *_translations(data)
         case _:
             raise no_pairs(data.name, "single sentences")
+
+
+def _translations(data: Parallel) -> tuple[_Tuples, list[str]]:
+    """Return sentences with their translations, and notes; a file of any pairs is read so too."""
+    split, notes = _train_part(data.parts)
+    parts = [data.parts[split]] if split else data.parts.values()
+    return [(part.left[a], part.right[b]) for part in parts for a, b in part.gold.tolist()], notes
 
 
 def _by_judgements(

@@ -52,7 +52,7 @@ OBJECTIVES = (
 NEW = "new:layers=4,hidden=256,heads=4,vocab=8000"
 """A small BERT with random weights."""
 TRAINABLE = ("minilm", "hf", "dir")
-_PAIRS = ("pairs", "labelled-pairs", "triplets", "retrieval")
+_PAIRS = ("pairs", "labelled-pairs", "triplets", "retrieval", "parallel")
 FITTING = {
     "sup": _PAIRS,
     "next-sentence": ("sentences",),

@@ -537,6 +537,19 @@ def test_an_upload_of_lists_trains_as_its_file_does(tmp_path: Path) -> None:
     assert list(both([["f", "g"], [], []])[0]) == pairs
 
 
+def test_an_upload_of_pairs_trains_as_its_file_does(tmp_path: Path) -> None:
+    """Without scores it is read as translations: they too mean the same."""
+    file = written(
+        tmp_path,
+        "pairs.csv",
+        "sent0,sent1\nA dog barks loudly,A loud dog\nTwo cats sleep,Cats at rest in the sun\n",
+    )
+    seen = preview(file, file.name)
+    catalog = Catalog(uploads=Uploads(mine=Upload(file, file.name, seen.mapping.to_dict())))
+    upload = open_examples("upload:mine", "sup", catalog, folder=tmp_path)
+    assert seen.kind == "parallel" and list(upload) == list(opened(file, "sup"))
+
+
 def test_tables_of_other_programs_are_read_as_they_are(tmp_path: Path) -> None:
     """Excel, Arrow, and what `save_to_disk` wrote: of several splits only the one to train on."""
     triplets = [("a", "b", "c"), ("d", "e", "f"), ("g", "h", "i")]
