@@ -107,6 +107,7 @@ def test_only_what_applies_is_asked_and_a_start_leads_to_the_run(visitor, place,
     says(page.locator("#said"), "The temperature cannot be 0")
     page.locator("#start").click()
     says(page.get_by_role("alert"), "The temperature cannot be 0")
+    expect(page.locator("#said")).to_be_hidden()  # said once
     expect(page.locator("#train input")).to_have_value("upload:harbour")
     page.get_by_label("Temperature").fill("0.05")
     expect(page.get_by_role("alert")).to_have_count(0)
