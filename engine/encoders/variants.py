@@ -12,9 +12,9 @@ from theodolite.engine.errors import UserError
 from theodolite.engine.rankers.spec import parse as parse_ranker
 
 
-def ladder(dim: int, lowest: int = 16) -> list[int]:
+def ladder(dim: int) -> list[int]:
     """Sizes of a score-against-size curve: 16, 32, 64, … below `dim`, then `dim` itself."""
-    steps = [lowest << place for place in range(dim.bit_length())]
+    steps = [16 << place for place in range(dim.bit_length())]
     return [size for size in steps if size < dim] + [dim]
 
 
