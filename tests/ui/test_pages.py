@@ -197,15 +197,9 @@ def test_what_an_address_names_in_vain_is_said(visitor, site):
     seen = visitor(site)
     for address in GONE:
         page = seen.open(address)
-        named = (
-            "session of judging"
-            if "session" in address
-            else "task"
-            if "task" in address
-            else "data set"
-        )
-        expect(page.get_by_role("alert")).to_contain_text(
-            re.compile(f"no {named} (named )?'.*[gG]one'")
+        says(
+            page.get_by_role("alert"),
+            re.compile("no (session of judging|task|data set) (named )?'.*[gG]one'"),
         )
         address_of(page, "one")
     says(seen.open("encoders?encoder=gone").get_by_role("alert"), "'gone'")
