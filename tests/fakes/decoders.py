@@ -29,16 +29,11 @@ def known_sentences() -> list[str]:
     return short[:: len(short) // COUNT][:COUNT]
 
 
-def tiny_decoder(folder: Path, encoder: str = "random:64") -> Path:
-    """Train a decoder that gives back most of `known_sentences`.
-
-    Args:
-        folder: becomes the decoder; must not be there.
-        encoder: spec string of the encoder whose vectors it reads.
-    """
+def tiny_decoder(folder: Path) -> Path:
+    """Train a decoder that gives back most of `known_sentences`, into a folder that is new."""
     sentences = known_sentences()
     spec = DecoderSpec(
-        encoder,
+        "random:64",
         ("starter",),
         str(folder),
         words=LONGEST,

@@ -15,17 +15,16 @@ _PAIRS = (
 )
 
 
-def diagnosis(encoder: str = "minilm", level: float = 40.0, n: int = 1000) -> Diagnosis:
+def diagnosis(encoder: str = "minilm", level: float = 40.0) -> Diagnosis:
     """A decoder whose figures are about `level`, above another sentence and partly the nearest.
 
     Args:
         encoder: its name.
         level: points of the token F1 over all sentences.
-        n: sentences.
     """
     rows = tuple(
         FigureRow(
-            system, length, n if not length else n // 4, _figures(level * share - 4 * place, length)
+            system, length, 250 if length else 1000, _figures(level * share - 4 * place, length)
         )
         for place, length in enumerate(LENGTHS)
         for system, share in SHARES

@@ -43,9 +43,9 @@ def sentences(folder: Path, count: int = 60) -> Path:
     return file
 
 
-def triplets(folder: Path, count: int = 60) -> Path:
+def triplets(folder: Path) -> Path:
     """A file with the columns sent0, sent1, hard_neg."""
-    made = distinct(6, 3 * count)
+    made = distinct(6, 180)
     rows = [",".join(made[i : i + 3]) for i in range(0, len(made), 3)]
     file = folder / "triplets.csv"
     file.write_text("\n".join(["sent0,sent1,hard_neg", *rows]), "utf-8")

@@ -51,7 +51,6 @@ def invent(
     seed: int = 1111,
     n: int = 400,
     dim: int = 64,
-    znorm: float | None = None,
     right: np.ndarray | None = None,
     clusters: np.ndarray | None = None,
 ) -> dict:
@@ -70,7 +69,6 @@ def invent(
         dim: of the vectors.
         right: bool (n,), which answers are right, instead of a share of them.
         clusters: int (n,), of examples that are not independent.
-        znorm: accuracy with z-normalisation, for protocols that measure both.
     """
     workspace.store.encoders.add(encoder, {"dim": dim})
     if right is None:
@@ -80,9 +78,6 @@ def invent(
         right = ease + luck < np.quantile(ease + luck, accuracy)
     score = 100.0 * float(right.mean())
     scores = [Score("test", None, "accuracy", score, n, main=True)]
-    if znorm is not None:
-        for variant, value in (("plain", score), ("z-normalised", 100.0 * znorm)):
-            scores.append(Score("test", variant, "accuracy", value, n))
     examples = {"correct": right} | ({} if clusters is None else {"cluster": clusters})
     result = Result(
         *(encoder, encoder, dim, task, protocol, seed, f"invented {task}"),
@@ -121,7 +116,7 @@ def put(
     `numbers` holds (metric, aggregation, score) of the test split beside the main one.
     """
     metric = more.pop("metric", "accuracy")
-    rows = [(metric, more.pop("aggregation", None), score), *more.pop("numbers", ())]
+    rows = [(metric, None, score), *more.pop("numbers", ())]
     name = str(parse(encoder))
     scores = [
         vars(Score("test", aggregation, measure, value, 100, main=place == 0))

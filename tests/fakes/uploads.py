@@ -22,7 +22,7 @@ def collection(workspace: Workspace, tmp_path: Path, name: str, lines: list[str]
     return "upload:" + keep(workspace, file, file.name, name, mapping)["name"]
 
 
-def beir(folder: Path, most: int = 40) -> tuple[Path, Path, Path]:
+def beir(folder: Path) -> tuple[Path, Path, Path]:
     """Write corpus, queries and judgements as BEIR has them, of the starter pairs.
 
     A query is the left sentence of a pair that is graded 4 or more, its document the right one,
@@ -32,7 +32,7 @@ def beir(folder: Path, most: int = 40) -> tuple[Path, Path, Path]:
     documents = {text: f"d{i}" for i, text in enumerate(dict.fromkeys(pairs.right))}
     alike = [
         (a, b) for a, b, gold in zip(pairs.left, pairs.right, pairs.gold, strict=True) if gold >= 4
-    ][:most]
+    ][:40]
     corpus = ({"_id": key, "title": "", "text": line} for line, key in documents.items())
     queries = ({"_id": f"q{i}", "text": a} for i, (a, _) in enumerate(alike))
     rows = [f"q{i}\t{documents[b]}\t1\n" for i, (_, b) in enumerate(alike)]
