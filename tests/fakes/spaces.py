@@ -89,10 +89,8 @@ class _Handler(Handler[FakeSpaces]):
 
     def _of_a_space(self, path: str, body: bytes) -> None:
         found = re.fullmatch(r"(?:/api)?/spaces/([^/]+/[^/]+?)(\.git)?/(.*)", path)
-        files = self.fake.spaces.get(found[1]) if found else None
-        if found is None or files is None:
-            self._error(404, "Repository not found")
-        elif found[3].startswith("tree/"):
+        files = self.fake.spaces[found[1]]
+        if found[3].startswith("tree/"):
             sizes = [{"path": name, "size": len(data)} for name, data in files.items()]
             self.send_json([one | {"type": "file", "oid": "0" * 40} for one in sizes])
         elif found[3].startswith("preupload/"):
@@ -118,7 +116,9 @@ class _Handler(Handler[FakeSpaces]):
         elif found[3].startswith("commit/"):
             self._commit(found[1], [json.loads(line) for line in body.splitlines()])
         else:
-            self._file(files, found[3].removeprefix("resolve/main/"))
+            data = files[found[3].removeprefix("resolve/main/")]
+            tag = hashlib.sha256(data).hexdigest()
+            self.send(200, data, ETag=f'"{tag}"', X_Repo_Commit="0" * 40)
 
     def _commit(self, space: str, lines: list[dict]) -> None:
         """All of it or nothing, as the hub has it."""
@@ -135,12 +135,5 @@ class _Handler(Handler[FakeSpaces]):
         hub.spaces[space] = after
         self.send_json({"commitUrl": f"{hub.url}/spaces/{space}/commit/0", "commitOid": "0" * 40})
 
-    def _file(self, files: dict[str, bytes], name: str) -> None:
-        if name not in files:
-            self._error(404, "Entry not found", X_Error_Code="EntryNotFound")
-            return
-        tag = hashlib.sha256(files[name]).hexdigest()
-        self.send(200, files[name], ETag=f'"{tag}"', X_Repo_Commit="0" * 40)
-
-    def _error(self, status: int, message: str, **headers: str) -> None:
-        self.send_json({"error": message}, status, **headers)
+    def _error(self, status: int, message: str) -> None:
+        self.send_json({"error": message}, status)

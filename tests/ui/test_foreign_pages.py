@@ -1,10 +1,7 @@
 """What pages of others can do to the app in a real browser: link to it, and nothing else."""
 
-import contextlib
-import threading
 import uuid
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -44,6 +41,12 @@ def desk(desk: Workspace) -> Workspace:
     return desk
 
 
+def shown_by(web: tuple[Path, str], html: str) -> str:
+    """Address of a page of others on this machine, at another port and by another name."""
+    (web[0] / "index.html").write_text(html)
+    return web[1].replace("127.0.0.1", "localhost")
+
+
 def asked_by_others(page: Page, app: str) -> list[str]:
     """What the page's script gets from the app; nothing of what it sent is kept."""
     name = f"{uuid.uuid4().hex}.csv"
@@ -52,19 +55,21 @@ def asked_by_others(page: Page, app: str) -> list[str]:
     return list(answer)
 
 
-def test_a_page_of_others_frames_and_reads_nothing_of_ours(stranger: Page, place: str) -> None:
+def test_a_page_of_others_frames_and_reads_nothing_of_ours(
+    stranger: Page, place: str, web: tuple[Path, str]
+) -> None:
     """Nothing of ours is drawn on it, so nothing can be clicked unseen.
 
     Its script, at another port of this machine, reads no answer and stores no file.
     """
-    with site(
-        f'<iframe src="{place}/{LINK}"></iframe><iframe src="{place}/jobs"></iframe>'
-    ) as port:
-        stranger.goto(f"http://localhost:{port}/")
-        assert [frame.url.split(":")[0] for frame in stranger.frames[1:]] == ["chrome-error"] * 2
-        assert asked_by_others(stranger, place) == NOTHING
-        stranger.goto(f"http://127.0.0.1:{port}/")
-        assert asked_by_others(stranger, place) == NOTHING
+    other = shown_by(
+        web, f'<iframe src="{place}/{LINK}"></iframe><iframe src="{place}/jobs"></iframe>'
+    )
+    stranger.goto(other)
+    assert [frame.url.split(":")[0] for frame in stranger.frames[1:]] == ["chrome-error"] * 2
+    assert asked_by_others(stranger, place) == NOTHING
+    stranger.goto(other.replace("localhost", "127.0.0.1"))
+    assert asked_by_others(stranger, place) == NOTHING
     stranger.goto(f"{place}/jobs")
     stranger.evaluate("""() => {
       const frame = document.createElement("iframe");
@@ -73,22 +78,23 @@ def test_a_page_of_others_frames_and_reads_nothing_of_ours(stranger: Page, place
     expect(stranger.frame_locator("#inner").locator(".t-header")).to_be_visible()
 
 
-def test_a_link_of_others_loads_nothing_before_a_click(stranger: Page, place: str) -> None:
+def test_a_link_of_others_loads_nothing_before_a_click(
+    stranger: Page, place: str, web: tuple[Path, str]
+) -> None:
     """It asks, also when the page is loaded again; then it is the page it would have been.
 
     Or the page without what it names, where what is listed stays.
     """
-    with site(f'<a href="{place}/{LINK}">Look</a>') as port:
-        stranger.goto(f"http://localhost:{port}/")
-        stranger.get_by_role("link", name="Look").click()
-        question = stranger.get_by_role("heading", name="Load what this link names?")
-        expect(question).to_be_visible()
-        stranger.reload()
-        expect(question).to_be_visible()
-        expect(stranger.get_by_role("listitem")).to_have_text(["random:17"])
-        stranger.get_by_role("link", name="Load", exact=True).click()
-        says(stranger.locator("#hits"), "random:17")
-        address_of(stranger, "encoder=random", "17")
+    stranger.goto(shown_by(web, f'<a href="{place}/{LINK}">Look</a>'))
+    stranger.get_by_role("link", name="Look").click()
+    question = stranger.get_by_role("heading", name="Load what this link names?")
+    expect(question).to_be_visible()
+    stranger.reload()
+    expect(question).to_be_visible()
+    expect(stranger.get_by_role("listitem")).to_have_text(["random:17"])
+    stranger.get_by_role("link", name="Load", exact=True).click()
+    says(stranger.locator("#hits"), "random:17")
+    address_of(stranger, "encoder=random", "17")
     stranger.goto(f"{place}/{LINK}")
     stranger.get_by_role("link", name="Open the page without").click()
     says(stranger.locator("#hits"), LISTED)
@@ -99,13 +105,14 @@ def test_a_link_of_others_loads_nothing_before_a_click(stranger: Page, place: st
 
 
 @pytest.fixture(scope="module")
-def named(desk: Workspace) -> Iterator[tuple[str, str]]:
+def named(desk: Workspace, web: tuple[Path, str]) -> Iterator[tuple[str, str]]:
     """Addresses of the app with a login and of a page of others: two sites, for a browser.
 
     It takes both for safe as it takes HTTPS, and keeps cookies that are for HTTPS alone.
     """
-    with serving(desk, auth=("ada", "lovelace")) as demo, site("<h1>Others</h1>") as other:
-        yield f"http://own.localhost:{demo.server_port}", f"http://others.localhost:{other}"
+    other = shown_by(web, "<h1>Others</h1>").replace("localhost", "others.localhost")
+    with serving(desk, auth=("ada", "lovelace")) as demo:
+        yield f"http://own.localhost:{demo.server_port}", other
 
 
 def sign_in(page: Page, words: str = "lovelace") -> None:
@@ -132,7 +139,7 @@ def test_a_login_stays_with_our_own_site(stranger: Page, named: tuple[str, str])
     cookies = {c["name"]: c for c in page.context.cookies(app) if "access-token" in c["name"]}
     assert len(cookies) == 2
     assert all(cookie["sameSite"] == "Lax" and cookie["httpOnly"] for cookie in cookies.values())
-    page.goto(f"{other}/")
+    page.goto(other)
     assert asked_by_others(page, app) == NOTHING
     page.evaluate("to => { location.href = to; }", f"{app}/data")
     expect(page.locator(".t-header")).to_be_visible()
@@ -143,29 +150,8 @@ def test_a_link_asks_also_where_it_first_wants_the_login(
 ) -> None:
     """The page loads itself again after the login: that is no click on the link's behalf."""
     (app, other), page = named, stranger
-    page.goto(f"{other}/")
+    page.goto(other)
     page.evaluate("to => { location.href = to; }", f"{app}/{LINK}")
     page.get_by_role("link", name="Load", exact=True).click()
     sign_in(page)
     says(page.locator("#hits"), "random:17")
-
-
-@contextlib.contextmanager
-def site(html: str) -> Iterator[int]:
-    """Serve one page at every address; gives the port."""
-
-    class Page(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(200)
-            self.send_header("Content-Type", "text/html; charset=utf-8")
-            self.end_headers()
-            self.wfile.write(html.encode())
-
-        def log_message(self, *_: object) -> None:
-            """Say nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Page)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield server.server_address[1]
-    server.shutdown()
-    server.server_close()
