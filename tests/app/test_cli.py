@@ -25,7 +25,6 @@ from theodolite.app.cli import app, summary
 from theodolite.app.jobs.unit import conclude
 from theodolite.app.pages.evaluate.job import EvaluateJob
 from theodolite.app.workspace import Workspace
-from theodolite.store import Store
 
 COMMAND = [sys.executable, "-m", "theodolite.app"]
 TRAIN = ["train", "unsup", "minilm", "--train", "starter", "--out", "never"]
@@ -251,15 +250,18 @@ def test_runs_and_results_can_be_let_go(home: Path) -> None:
 
 
 @pytest.mark.parametrize(("failing", "state"), [(0, "done"), (7, "partly failed"), (9, "failed")])
-def test_a_run_with_failed_parts_is_no_success(home: Path, failing: int, state: str) -> None:
+def test_a_run_with_failed_parts_is_no_success(
+    home: Path, workspace: Workspace, failing: int, state: str
+) -> None:
     """In the list, in JSON and in the exit status of those who wait for it."""
     tasks = "STS12,STS13,STS14,STS15,STS16,MR,CR,SUBJ,MPQA"
     run = queued(tasks)
-    store = Store.open(home / "store")
-    store.runs.start(run, 1, "local-0", tasks.split(","))
+    workspace.store.runs.start(run, 1, "local-0", tasks.split(","))
     for position in range(9):
-        store.runs.end_unit(run, position, 1.0, "No space is left." if position < failing else None)
-    conclude(store, run, 1, EvaluateJob(("random:16",), ("MR",)))
+        workspace.store.runs.end_unit(
+            run, position, 1.0, "No space is left." if position < failing else None
+        )
+    conclude(workspace.store, run, 1, EvaluateJob(("random:16",), ("MR",)))
     lines = theodolite("jobs", "wait", run, "--json", code=0 if state == "done" else 1)
     for row in (json.loads(lines[0]), objects(theodolite("jobs", "list", "--json"))[0]):
         assert row == row | {
@@ -295,16 +297,18 @@ def test_an_interrupted_training_says_how_to_go_on(
     assert [*kept.glob("step-*")]
 
 
-def test_a_run_whose_terminal_was_killed_is_over_at_the_next_look(home: Path) -> None:
+def test_a_run_whose_terminal_was_killed_is_over_at_the_next_look(
+    home: Path, workspace: Workspace
+) -> None:
     """Without a worker, which would notice it as well."""
-    store = Store(home / "store")
-    run = store.runs.create("evaluate", {}, "killed", worker="terminal")
-    store.runs.start(run, 1, "terminal", ["one"])
+    runs = workspace.store.runs
+    run = runs.create("evaluate", {}, "killed", worker="terminal")
+    runs.start(run, 1, "terminal", ["one"])
     (row,) = objects(theodolite("jobs", "list", "--json"))
     assert (row["id"], row["state"]) == (run, "failed")
     assert "terminal" in row["error"]
-    other = store.runs.create("evaluate", {"a": 1}, "killed too", worker="terminal")
-    store.runs.start(other, 1, "terminal", ["one"])
+    other = runs.create("evaluate", {"a": 1}, "killed too", worker="terminal")
+    runs.start(other, 1, "terminal", ["one"])
     theodolite("jobs", "remove", other)
 
 

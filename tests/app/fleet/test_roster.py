@@ -197,10 +197,9 @@ def test_a_database_that_is_not_there(postgres: Postgres) -> None:
     ],
 )
 def test_an_answer_that_cannot_be_read_fails_its_unit(
-    database: str, tmp_path: Path, answer: object
+    database: str, workspace: Workspace, answer: object
 ) -> None:
     """The run goes on with the others."""
-    workspace = Workspace(tmp_path / "store")
     job = EvaluateJob(("random:8",), ("StarterSTS", "StarterTopics"))
     run = begun(workspace, job)
     home = Coordinator(workspace, Address.parse(database))

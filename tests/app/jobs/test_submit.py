@@ -99,16 +99,16 @@ def test_a_query_that_needs_little_encoding_is_no_run(home: Path) -> None:
     assert theodolite("jobs", "list") == []
 
 
-def test_what_a_run_had_evaluated_before_it_broke_off_is_told_too(home: Path) -> None:
+def test_what_a_run_had_evaluated_before_it_broke_off_is_told_too(
+    home: Path, workspace: Workspace
+) -> None:
     """The verb goes on in the same row."""
-    workspace = Workspace(home / "store")
     begun = perform(workspace, EvaluateJob.of(workspace, [A], ["StarterSTS", "StarterTopics"]))
     next(what for _, _, what in begun if what is not None)
     (run,) = workspace.store.runs.list()
     workspace.store.runs.end_unit(run["id"], 0, 1.0)
     begun.close()
     assert states(workspace) == ["cancelled"]
-    workspace.close()
     rows = theodolite("evaluate", A, "--tasks", "StarterSTS,StarterTopics")
     assert [row["task"] for row in rows if row["main"]] == ["StarterSTS", "StarterTopics"]
     (run,) = theodolite("jobs", "list")

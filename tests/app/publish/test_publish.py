@@ -36,13 +36,12 @@ OWN = f"dir:{PRIVATE}"
 
 
 @pytest.fixture
-def kept(home: Path) -> Path:
+def kept(home: Path, workspace: Workspace) -> Path:
     """A store with invented results of four encoders; where to publish."""
-    made = Workspace(home / "store")
     accuracies = {"random:256": 0.86, "random:64": 0.85, "wordllama": 0.60, OWN: 0.7}
-    invent_all(made, accuracies, ("MR", "CR"))
+    invent_all(workspace, accuracies, ("MR", "CR"))
     # Invented ones are the names themselves: as in life, they are to say nothing of them.
-    made.store.database.change("UPDATE results SET fingerprint = 'f' || length(encoder)")
+    workspace.store.database.change("UPDATE results SET fingerprint = 'f' || length(encoder)")
     return home / "site"
 
 
@@ -191,11 +190,10 @@ def test_nothing_to_publish_is_said(home: Path) -> None:
     assert not (home / "x").exists()
 
 
-def test_texts_are_listed_with_their_licence_or_left_out(home: Path) -> None:
+def test_texts_are_listed_with_their_licence_or_left_out(home: Path, workspace: Workspace) -> None:
     """Board shows examples: of which data set is known before they are written."""
-    made = Workspace(home / "store")
-    evaluate_all(made, ["random:64", "random:16"], "StarterSTS")
-    sentences = made.catalog.load("starter-pairs").sentences
+    evaluate_all(workspace, ["random:64", "random:16"], "StarterSTS")
+    sentences = workspace.catalog.load("starter-pairs").sentences
     target = str(home / "site")
     arguments = ["publish", target, "-e", "random:64", "-e", "random:16", "--yes", "--json"]
     rows = [r for r in objects(theodolite(*arguments)) if r.get("kind") == "texts"]
@@ -210,13 +208,14 @@ def test_texts_are_listed_with_their_licence_or_left_out(home: Path) -> None:
 
 @pytest.mark.data
 @pytest.mark.long
-def test_fifty_thousand_sentences_are_small_enough(tmp_path: Path, data_root: Path) -> None:
+def test_fifty_thousand_sentences_are_small_enough(
+    workspace: Workspace, tmp_path: Path, data_root: Path
+) -> None:
     """With their map, true neighbours, texts and vectors to search with."""
     text = tmp_path / "mix.txt"
     with gzip.open(data_root / "unlabelled" / "sentences_mix.txt.gz", "rt") as lines:
         distinct = dict.fromkeys(line.strip() for line in lines if line.strip())
     text.write_text("".join(f"{line}\n" for line in islice(distinct, 50_000)))
-    workspace = Workspace(tmp_path / "store")
     data.keep(workspace, text, text.name, "mix", Mapping("sentences", {"text": "text"}))
     encoders.add(workspace, "wordllama")
     search.nearest(workspace, "wordllama", "upload:mix", ["a first query"], search.Limits(1))

@@ -246,15 +246,16 @@ def test_a_folder_starts_where_it_lies(home: Path, kept: Workspace) -> None:
     assert {"serve", "ui", "evaluate"} <= compiled
 
 
-def test_a_refusal_is_told_in_plain_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_refusal_is_told_in_plain_words(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The hub's own reason, without its markup; an encoder that is not here is passed over."""
     monkeypatch.setattr(loading, "_live", WeakValueDictionary())
     monkeypatch.setattr(zerogpu, "_decorated", [])
     monkeypatch.setattr(zerogpu, "_sources", [])
     name = f"dir:{save(tmp_path / 'model')}?pooling=avg"
-    made = Workspace(tmp_path / "store")
     for listed in (name, "random:16", f"dir:{tmp_path / 'gone'}"):
-        made.store.encoders.add(listed)
+        workspace.store.encoders.add(listed)
     gone = False
 
     def decorated(number: int, sentences: list[str]) -> list[np.ndarray]:

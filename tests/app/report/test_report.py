@@ -20,12 +20,6 @@ from theodolite.app.report.file import CAPS, Report, Table, html
 from theodolite.app.workspace import Workspace
 
 
-@pytest.fixture
-def kept(home: Path) -> Workspace:
-    """The store of the command line."""
-    return Workspace(home / "store")
-
-
 def tables(document: str) -> dict[str, list[dict[str, str]]]:
     """The files in it, by name."""
     held = re.findall(r'data-name="([\w-]+)\.csv" data-text="([^"]*)"', body(document))
@@ -58,9 +52,9 @@ def test_equal_figures_have_a_place_each() -> None:
     assert "<p>Between</p>" in page
 
 
-def test_a_comparison_with_its_verdicts_and_numbers(kept: Workspace, home: Path) -> None:
+def test_a_comparison_with_its_verdicts_and_numbers(workspace: Workspace, home: Path) -> None:
     """Chart, table and ranks as on the page; all numbers as CSV."""
-    reported.results(kept)
+    reported.results(workspace)
     found = written(home, "comparison", *PAIR)
     shown = body(found)
     assert "t-cells" in shown and "worse" in shown and "data-piece" in shown
@@ -71,10 +65,10 @@ def test_a_comparison_with_its_verdicts_and_numbers(kept: Workspace, home: Path)
     assert f"theodolite report comparison {PAIR[0]} {PAIR[1]}" in shown
 
 
-def test_a_map_with_every_point(kept: Workspace, home: Path) -> None:
+def test_a_map_with_every_point(workspace: Workspace, home: Path) -> None:
     """One that is in the store is read."""
     command = ("map", "random:16", "starter-topics", "--method", "pca")
-    made = th.map("random:16", "starter-topics", method="pca", workspace=kept)
+    made = th.map("random:16", "starter-topics", method="pca", workspace=workspace)
     rows = tables(written(home, *command))["map"]
     thin = made.within(10)  # of a map that is too large, points from all over it
     assert len(thin.points) == len(thin.sentences) == 10
@@ -84,9 +78,9 @@ def test_a_map_with_every_point(kept: Workspace, home: Path) -> None:
     assert {"id", "label", "length"} <= rows[0].keys()
 
 
-def test_a_training_with_its_curves(kept: Workspace, home: Path) -> None:
+def test_a_training_with_its_curves(workspace: Workspace, home: Path) -> None:
     """From what the store has of it; notes of others stay text."""
-    found = written(home, "training", reported.training(kept))
+    found = written(home, "training", reported.training(workspace))
     events = tables(found)["training"]
     assert [row["score"] for row in events if row["score"]] == ["61.0", "62.0", "63.0"]
     assert [row["kind"] for row in events].count("stepped") == 6
@@ -95,9 +89,9 @@ def test_a_training_with_its_curves(kept: Workspace, home: Path) -> None:
     assert "no training 'x'" in theodolite("report", "training", "x", "--out", out, code=2)[-1]
 
 
-def test_a_judgement_with_everything_that_was_judged(kept: Workspace, home: Path) -> None:
+def test_a_judgement_with_everything_that_was_judged(workspace: Workspace, home: Path) -> None:
     """Differences with their intervals; blind, no encoder is named anywhere."""
-    session = reported.session(kept)
+    session = reported.session(workspace)
     found = written(home, "judgement", session)
     (pair,) = tables(found)["judgement"]
     assert {pair["a"], pair["b"]} == set(PAIR) and float(pair["low"]) <= float(pair["high"])
@@ -125,9 +119,9 @@ def test_large_tables_and_long_texts_are_cut_and_it_is_said() -> None:
         assert f"map has {len(kept):,} of 4,000 rows, evenly spaced" in body(cut)
 
 
-def test_markdown_with_its_tables_and_numbers(kept: Workspace, home: Path) -> None:
+def test_markdown_with_its_tables_and_numbers(workspace: Workspace, home: Path) -> None:
     """The words of the page; no text of others is HTML, a link or a picture there."""
-    session, out = reported.session(kept), home / "told.md"
+    session, out = reported.session(workspace), home / "told.md"
     theodolite("report", "judgement", session, "--out", str(out))
     text = out.read_text("utf-8")
     assert text.startswith("# Judgement of random:8 and random:4 on starter-topics\n")

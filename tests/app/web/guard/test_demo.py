@@ -159,8 +159,16 @@ LIMITS = Limits(address=Rate(3, 0.5), tab=Rate(2, 1), streams=2, all_streams=3)
 
 def request(path: str, address: str = "10.0.0.1", query: str = "") -> Request:
     """What somebody asks."""
-    scope = {"type": "http", "method": "GET", "path": path, "headers": [], "scheme": "http"}
-    scope |= {"query_string": query.encode(), "client": (address, 1), "server": ("x", 80)}
+    scope = {
+        "type": "http",
+        "method": "GET",
+        "path": path,
+        "headers": [],
+        "scheme": "http",
+        "query_string": query.encode(),
+        "client": (address, 1),
+        "server": ("x", 80),
+    }
     return Request(scope)
 
 

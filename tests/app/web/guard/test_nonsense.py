@@ -399,19 +399,17 @@ async def asked(app, method: str, path: str, query: bytes, number: int) -> tuple
         "server": ("127.0.0.1", 80),
         "asgi": {"version": "3.0"},
     }
-    seen: list[bytes] = []
-    status = 0
+    messages: list[dict] = []
 
     async def receive() -> dict:
         return {"type": "http.request", "body": b"", "more_body": False}
 
     async def send(message: dict) -> None:
-        nonlocal status
-        status = message.get("status", status)
-        seen.append(message.get("body", b""))
+        messages.append(message)
 
     await app(scope, receive, send)
-    return status, b"".join(seen).decode("utf-8", "replace")
+    body = b"".join(message.get("body", b"") for message in messages)
+    return messages[0]["status"], body.decode("utf-8", "replace")
 
 
 def requests_of(drawn: random.Random, targets: list[str]) -> Iterator[tuple[str, str, bytes]]:
