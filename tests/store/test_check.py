@@ -503,3 +503,13 @@ def test_a_step_that_fails_changes_nothing(kept: Path, monkeypatch: pytest.Monke
             Store.open(kept)
     assert content(kept / "theodolite.db") == (1, [("theme", '"dark"')])
     assert Store.open(kept).settings.get("theme") == "dark"
+
+
+def test_a_first_start_that_was_killed_is_begun_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(schema, "STEPS", (schema.tables, wrong))
+        with pytest.raises(StoreError, match="nowhere"):
+            Store.open(tmp_path)
+    assert check(Store.open(tmp_path)) == []

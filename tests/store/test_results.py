@@ -234,6 +234,15 @@ def test_a_result_arrives_to_the_digit(store: Store, elsewhere: Store) -> None:
         np.testing.assert_array_equal(values[name], array, strict=True)
 
 
+def test_what_arrives_twice_is_kept_once(store: Store, elsewhere: Store) -> None:
+    """Under its key, whoever measured it again."""
+    packed = sent(store, store.results.put(result()))
+    first = elsewhere.results.keep(packed)
+    assert elsewhere.results.keep(packed | {"seconds": 99.0}) == first
+    assert elsewhere.results.by_id(first)["seconds"] == packed["seconds"]
+    assert len(elsewhere.results.table(all_versions=True)) == 1
+
+
 def test_a_failure_travels_too(store: Store, elsewhere: Store) -> None:
     elsewhere.results.keep(sent(store, store.results.put(failed())))
     (row,) = elsewhere.results.table()

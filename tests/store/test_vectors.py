@@ -251,3 +251,12 @@ def test_arrays_files_and_facts_come_back(store: Store, tmp_path: Path) -> None:
     assert (row["kind"], row["info"]) == ("index", {"recall": 0.995})
     listed = [[r["key"] for r in store.derived.list(kind)] for kind in ("index", "geometry")]
     assert listed == [[OTHER, KEY], []]
+
+
+def test_a_crash_before_the_row_leaves_none(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files without a row are no result; the next try makes it, `clean` takes the rest."""
+    with monkeypatch.context() as patch, pytest.raises(TypeError):
+        patch.setattr(store.database, "change", None)
+        put(store)
+    assert store.derived.get(KEY) is None
+    assert put(store)["key"] == KEY

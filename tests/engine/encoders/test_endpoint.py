@@ -193,6 +193,15 @@ def test_blocks_make_no_difference(monkeypatch):
     assert list(slices([], 3)) == []
 
 
+def test_what_was_done_before_a_stop_is_kept():
+    """A progress callback may raise; the chunks before it stay in the cache."""
+    encoder = CachedEncoder(source := Lengths(), MemoryCache())
+    with pytest.raises(KeyboardInterrupt):
+        encoder.encode([*"abcde"], Mock(side_effect=KeyboardInterrupt))
+    encoder.encode([*"abcde"])
+    assert source.asked == [*"abc", *"de"]
+
+
 def test_a_value_that_is_no_number_names_its_sentence():
     """The index is the one in the list that was given, duplicates counted; nothing is cached."""
     cache = MemoryCache()

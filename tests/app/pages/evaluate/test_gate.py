@@ -94,6 +94,12 @@ def test_an_endpoint_with_other_weights_is_found(
     assert "Since then" not in Path("g.md").read_text()
 
 
+def test_an_endpoint_that_is_down_is_not_worse(pairs: Path, server: openai.FakeOpenAI) -> None:
+    with openai.FakeOpenAI() as other:
+        theodolite("gate", "save", "b.json", "-e", f"api:{other.url}#fake", "--tasks", "pairs.csv")
+    assert "worse" not in check(code=2)
+
+
 def test_bad_baselines_are_refused(baseline: Path) -> None:
     saved = json.loads(baseline.read_text())
     for change, word in (
