@@ -22,10 +22,9 @@ ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture
-def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
+def workspace(home: Path) -> Workspace:
     """Two invented results, and the starter set."""
-    monkeypatch.delenv("THEODOLITE_DATA", raising=False)
-    made = Workspace(tmp_path / "store", hub_files=False)
+    made = Workspace(home / "store", hub_files=False)
     invent_all(made, {"random:8": 0.9, "random:4": 0.6})
     return made
 

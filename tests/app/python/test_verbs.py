@@ -23,11 +23,9 @@ HOSTILE = '<img src=x onerror="alert(1)"> & </script>'
 
 
 @pytest.fixture
-def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> th.Workspace:
+def own(home: Path) -> th.Workspace:
     """Where somebody's own results are."""
-    monkeypatch.delenv("THEODOLITE_DATA", raising=False)
-    monkeypatch.setenv("THEODOLITE_HOME", str(tmp_path / "own"))
-    return th.Workspace(str(tmp_path / "own"))
+    return th.Workspace(str(home / "store"))
 
 
 def seen(html: str) -> str:

@@ -7,7 +7,6 @@ from types import SimpleNamespace
 
 import gradio as gr
 import pytest
-from starlette.datastructures import QueryParams
 from starlette.requests import Request
 
 from theodolite.app.web import address, parts
@@ -188,13 +187,8 @@ def test_half_a_character_does_not_end_the_stream(follow: bool) -> None:
     assert (next(answer) if follow else answer) == {"shown": "an emoji cut: ?", "number": 7}
 
 
-def asked(query: str):
-    """A request for a page with this query."""
-    return SimpleNamespace(request=SimpleNamespace(query_params=QueryParams(query)))
-
-
 def test_values_are_read_in_order_and_as_they_are() -> None:
-    request = asked("encoder=hf:a/b?pooling=avg%26layer=1&encoder=d&k=nan")
+    request = opened("encoder=hf:a/b?pooling=avg%26layer=1&encoder=d&k=nan")
     assert address.every(request, "encoder") == ["hf:a/b?pooling=avg&layer=1", "d"]
     assert address.first(request, "q", "none") == "none"
     assert address.choice(request, "k", ["1", "2"], "1") == "1"
