@@ -55,56 +55,47 @@ CONTROLS = """JSON.stringify([...document.querySelectorAll(
 Change = Callable[[Page], None]
 
 
-def tick(label: str, folded: str | None = None) -> Change:
-    """Tick a box, once the button of this name has unfolded what it is in."""
-
-    def change(page: Page) -> None:
-        if folded:
-            page.get_by_role("button", name=folded).click()
-        page.get_by_label(label, exact=True).check()
-
-    return change
+def tick(label: str) -> Change:
+    """Tick the box of this label."""
+    return lambda page: page.get_by_label(label, exact=True).check()
 
 
-def fill(name: str, text: str, folded: str | None = None) -> Change:
-    """Write into the control of this id, in the same way."""
-
-    def change(page: Page) -> None:
-        if folded:
-            page.get_by_role("button", name=folded).click()
-        write(page, name, text)
-
-    return change
+def fill(name: str, text: str) -> Change:
+    """Write into the control of this id."""
+    return lambda page: write(page, name, text)
 
 
 PAIR, MORE = "encoder=random:64&encoder=random:256", "More controls"
-CHOICES: dict[str, tuple[str, Change, str]] = {
-    "arithmetic": (f"{PAIR}&x=a&let=a%3DRain.", fill("expression", "a*2"), "x=a*2"),
-    "board": (f"{PAIR}&most_dimensions=64", tick("Types"), "columns=types"),
-    "choose": ("encoder=random:64", fill("margin", "15", "File, limits"), "margin=15"),
-    "compare": (PAIR, tick("StarterSearch", MORE), "task=StarterS"),
-    "curate": (f"{PAIR}&in=starter-pairs", tick("Near duplicates"), "job=near"),
-    "data": ("", fill("find", "pairs"), "find=pairs"),
+CHOICES: dict[str, tuple[str, str, Change, str]] = {
+    "arithmetic": (f"{PAIR}&x=a&let=a%3DRain.", "", fill("expression", "a*2"), "x=a*2"),
+    "board": (f"{PAIR}&most_dimensions=64", "", tick("Types"), "columns=types"),
+    "choose": ("encoder=random:64", "File, limits", fill("margin", "15"), "margin=15"),
+    "compare": (PAIR, MORE, tick("StarterSearch"), "task=StarterS"),
+    "curate": (f"{PAIR}&in=starter-pairs", "", tick("Near duplicates"), "job=near"),
+    "data": ("", "", fill("find", "pairs"), "find=pairs"),
     "decode": (
         "encoder=random:64&q=Rain.&corrections=2",
-        tick("Sampling", MORE),
+        MORE,
+        tick("Sampling"),
         "method=sample",
     ),
-    "distributions": (PAIR, tick("wordllama"), "encoder=wordllama"),
-    "encoders": ("", fill("spec", "random:16"), "encoder=random%3A16"),  # it is added, and open
-    "evaluate": (f"{PAIR}&task=StarterSTS", tick("All available"), "suite=all"),
-    "geometry": (f"{PAIR}&data=starter-pairs&cut=2", tick("4 and above", MORE), "rule=from"),
-    "interpolate": ("encoder=random:64&steps=5", tick("Great circle", MORE), "path=spherical"),
-    "search": ("encoder=random:64&q=rain&k=5", fill("least", "0.5", MORE), "least=0.5"),
-    "spaces": (f"{PAIR}&method=pca", tick("One map, animated"), "show=move"),
-    "train": ("seed=3", lambda page: page.get_by_label("Temperature").fill("0.1"), "ture=0.1"),
+    "distributions": (PAIR, "", tick("wordllama"), "encoder=wordllama"),
+    "encoders": ("", "", fill("spec", "random:16"), "encoder=random%3A16"),  # added, and open
+    "evaluate": (f"{PAIR}&task=StarterSTS", "", tick("All available"), "suite=all"),
+    "geometry": (f"{PAIR}&data=starter-pairs&cut=2", MORE, tick("4 and above"), "rule=from"),
+    "interpolate": ("encoder=random:64&steps=5", MORE, tick("Great circle"), "path=spherical"),
+    "search": ("encoder=random:64&q=rain&k=5", MORE, fill("least", "0.5"), "least=0.5"),
+    "spaces": (f"{PAIR}&method=pca", "", tick("One map, animated"), "show=move"),
+    "train": ("seed=3", "", lambda page: page.get_by_label("Temperature").fill("0.1"), "ture=0.1"),
     "train-decoder": (
         "clauses=false",
+        "",
         lambda page: page.get_by_label("Max words").fill("9"),
         "words=9",
     ),
 }
-"""Page -> the query it is opened with, what is chosen then, and what its address says of that."""
+"""Page -> the query it is opened with, the button that unfolds more of it, what is chosen then, and
+what its address says of that."""
 GONE = (
     "compare?encoder=random:64&encoder=random:256&task=Gone",
     "diagnose?encoder=minilm&in=upload:gone",
@@ -137,7 +128,7 @@ def test_a_page_answers_first_fits_and_is_copied(visitor, site, module, axe):
     No error, no request elsewhere, no sideways scrolling, its line of the rail marked, one heading.
     """
     visit, path = visitor(site), module.PATH
-    query, change, written = CHOICES.get(path, ("", None, ""))
+    query, folded, change, written = CHOICES.get(path, ("", "", None, ""))
     page = visit.open(f"{path}?{query}" if query else path)
     expect(page).to_have_title(f"{module.TITLE} · Theodolite")
     here = f"[data-paths][aria-current], .t-tabs [href='./{path}'][aria-current=page]"
@@ -160,6 +151,8 @@ def test_a_page_answers_first_fits_and_is_copied(visitor, site, module, axe):
     assert WIDE[1] - wide["top"] >= min(wide["height"], WIDE[1] / 2)
     assert path != "map" or wide["share"] >= SHARE_OF_THE_MAP
     assert seen[NARROW]["top"] <= HIGHEST_ON_A_PHONE
+    if folded:
+        page.get_by_role("button", name=folded).click()
     if change:
         change(page)
         a_copied_address_shows_the_same(page, visitor(site), address_of(page, written))
