@@ -46,8 +46,9 @@ def test_runs_are_cancelled_retried_and_moved_to_the_front(visit, workspace, run
     """The state follows, what is done stays done; there is something to overtake, or no button."""
     page = visit.open(f"jobs?run={run}")
     mine, runs = page.locator(".t-runs li.t-open"), workspace.store.runs
-    mine.locator("[data-act=cancel]").click()
+    mine.locator("[data-act=cancel]").press("Enter")
     says(mine, "cancelled")
+    expect(mine.locator("[data-act=retry]")).not_to_be_focused()  # who presses it again
     mine.locator("[data-act=retry]").click()
     says(mine, "queued")
     assert (runs.get(run)["state"], runs.get(run)["done"]) == ("queued", 1)

@@ -24,16 +24,19 @@ export function listen(element, trigger) {
     named.click();
   });
   // Drawn anew under the fingers of someone at a keyboard: the same button keeps the focus, or the
-  // one of the same name where what it is about has changed.
+  // one of the same name where what it is about has changed. One that became another in its place
+  // loses it: pressed twice, Cancel would be Remove.
   let held = null;
   document.addEventListener("focusin", ({ target }) => {
-    held = element.contains(target) ? target.closest("[data-act]") : null;
+    const button = element.contains(target) ? target.closest("[data-act]") : null;
+    held = button && { button, act: button.dataset.act, id: button.dataset.id, name: button.getAttribute("aria-label") };
   });
   new MutationObserver(() => {
-    if (!held || held.isConnected || document.activeElement !== document.body) return;
-    const { act, id } = held.dataset;
+    if (!held || ![held.button, document.body].includes(document.activeElement)) return;
+    const { button, act, id, name } = held;
+    if (button.isConnected && button.dataset.act === act && button.dataset.id === id) return;
     const alike = [...element.querySelectorAll(`[data-act="${CSS.escape(act)}"]`)];
-    const name = held.getAttribute("aria-label");
-    (alike.find((one) => one.dataset.id === id) ?? alike.find((one) => one.getAttribute("aria-label") === name))?.focus();
-  }).observe(element, { childList: true, subtree: true });
+    const next = alike.find((one) => one.dataset.id === id) ?? alike.find((one) => one.getAttribute("aria-label") === name);
+    next ? next.focus() : button.blur();
+  }).observe(element, { childList: true, subtree: true, attributeFilter: ["data-act", "data-id"] });
 }
