@@ -183,8 +183,9 @@ class Decision(Answer):
         rows = sorted(self.rows(), key=lambda row: -(row["score"] or -1e9))
         cheap = self["cheapest"]
         if cheap and cheap["spec"] not in {row["spec"] for row in rows} and _beats_random(self):
-            licences = {row["encoder"]: row["licence"] for row in rows}
-            more = {"licence": licences.get(cheap["encoder"])}
+            # That of the same weights, in whatever form.
+            licences = {row["encoder"].partition("?")[0]: row["licence"] for row in rows}
+            more = {"licence": licences.get(cheap["encoder"].partition("?")[0])}
             rows.append({**cheap, **more, "remark": f"cheapest within {_margin(self)}"})
         keys = [key for key in HEADS if any(row.get(key) is not None for row in rows)]
         how = f"Times were measured on {self['machine']}."

@@ -550,14 +550,15 @@ def test_headlines(changes: dict, line: str) -> None:
         (RANDOM, [("a", 384, "Pareto front"), ("b", 256, "Pareto front")]),
         (
             {
-                "cheapest": CHEAP | {"dim": 128, "spec": "b | dims:128,first"},
+                "cheapest": CHEAP
+                | {"encoder": "b?dtype=int8", "dim": 128, "spec": "b?dtype=int8 | dims:128,first"},
                 "baseline": "a",
                 "front": ["b"],
             },
             [
                 ("a", 384, "baseline"),
                 ("b", 256, "Pareto front"),
-                ("b", 128, "cheapest within 2 points"),
+                ("b?dtype=int8", 128, "cheapest within 2 points"),
             ],
         ),
     ],
