@@ -242,6 +242,8 @@ def has_header(rows: Sequence[Sequence[str]]) -> tuple[bool, bool]:
     columns = [[row[i].strip() for row in whole] for i in range(len(cells))]
     start = int(not cells or not cells[0])  # after an empty one for the index
     counted = cells[start:] == [str(i) for i in range(len(cells) - start)]
+    numbers = list(filter(is_number, cells))  # beside names, dimensions of vectors
+    counted |= len(numbers) > 2 and numbers == [str(i) for i in range(len(numbers))]
     if len(cells) > 1 and counted and not all(map(_is_numeric, columns)):
         return True, True  # a table of pandas whose columns have no names
     if any(

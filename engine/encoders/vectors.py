@@ -5,7 +5,8 @@ The formats:
     x.npy       float (n, dim), beside it `x.txt` with n sentences, one a line, UTF-8 (or `.txt.gz`)
     x.npz       an array `sentences` of text (n,) and an array `vectors`, float (n, dim)
     x.parquet   a column of text and a column of lists of numbers, all of one length
-    x.csv       the same, as pandas writes it; also .tsv, .json and .jsonl
+    x.csv       the same, as pandas writes it; also .tsv, .json and .jsonl. Or a column for each
+                dimension, numbered through: `0`, `1`, …, or `dim_1`, `dim_2`, …
 
 A folder that `theodolite encode-corpus` wrote is read too: `engine.corpus`.
 
@@ -332,28 +333,50 @@ def _table(path: Path, text: str | None, vector: str | None) -> _Contents:
     _, cells = next(first, ("", []))
     one = dict(zip(names, cells, strict=False))
     lists = [name for name, cell in one.items() if _numbers(cell) is not None]
-    column = _column(vector, lists, "vector", "lists of numbers", path.name)
+    spread = [] if vector or lists else _numbered(names)
+    if spread and _numbers([cells[at] for at in spread]) is not None:
+        column = f"{names[spread[0]]} to {names[spread[-1]]}"
+    else:
+        column = _column(vector, lists, "vector", "lists of numbers", path.name)
+        spread = []
     texts = [n for n, cell in one.items() if isinstance(cell, str) and not is_number(cell)]
     texts = [name for name in texts if name not in (*lists, "id", "_id")]
-    columns = (_column(text, texts, "text", "text", path.name), column)
-    dim = len(_numbers(one[column]))
+    sentence = _column(text, texts, "text", "text", path.name)
+
+    def vector_of(row: Sequence[Any]) -> Any:
+        return _numbers([row[at] for at in spread] if spread else row[place])
+
+    place = -1 if spread else names.index(column)
+    dim = len(vector_of(cells))
 
     @cache
     def both() -> tuple[list[str], np.ndarray]:
-        at = [names.index(column) for column in columns]
         sentences, vectors = list[str](), list[np.ndarray]()
-        for place, row in rows()[1]:
-            vectors.append(_numbers(row[at[1]]))
+        for line, row in rows()[1]:
+            vectors.append(vector_of(row))
             if vectors[-1] is None or len(vectors[-1]) != dim:
                 raise UserError(
-                    f"{place}: {column!r} is no list of {dim} numbers, as in the first row.",
+                    f"{line}: {column!r} is no list of {dim} numbers, as in the first row.",
                     "All vectors need one length.",
                     code="mismatch",
                 )
-            sentences.append(text_of(row[at[0]], place, columns[0]))
+            sentences.append(text_of(row[names.index(sentence)], line, sentence))
         return sentences, np.stack(vectors)
 
     return _Contents((path,), dim, lambda: both()[0], lambda: both()[1])
+
+
+def _numbered(names: Sequence[str]) -> list[int]:
+    """The longest series of columns that are numbered through from 0 or 1; their places."""
+    series: dict[str, list[int]] = {}
+    for at, name in enumerate(names):
+        stem = name.rstrip("0123456789")
+        places = series.setdefault(stem, [])
+        start = names[places[0] if places else at][len(stem) :]
+        if start in ("0", "1") and name == f"{stem}{int(start) + len(places)}":
+            places.append(at)
+    longest = max(series.values(), key=len, default=[])
+    return longest if len(longest) > 1 else []
 
 
 def _numbers(cell: Any) -> Any:

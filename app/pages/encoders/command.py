@@ -165,8 +165,8 @@ def encode(
         Path | None,
         typer.Option(
             "--out",
-            help="Write the vectors here: .npy (float32, n × dim), .parquet (which vectors:FILE "
-            "reads), .csv or .jsonl.",
+            help="Write the vectors here: .npy (float32, n × dim), or .parquet, .csv or .jsonl, "
+            "which vectors:FILE reads.",
         ),
     ] = None,
     dataset: Annotated[

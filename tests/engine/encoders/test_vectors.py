@@ -56,6 +56,10 @@ def write(folder, files):
             .to_json(**LINES)
             .encode()
         },
+        *(  # a column for each dimension, as `encode --out` writes them, and with an index
+            {"x.csv": pd.DataFrame(VECTORS, columns=names).assign(s=SENTENCES).to_csv().encode()}
+            for names in (range(3), ["dim_1", "dim_2", "dim_3"])
+        ),
         # The first vector of a sentence counts.
         {
             "x.parquet": parquet(
@@ -163,6 +167,7 @@ OBJECTS = npy(np.array([{"a": 1}], object), allow_pickle=True)
         ({"x.xls": b"a,1\n"}, "wrong-kind", "x.xls"),
         ({"x.csv": b"s,v\na,1\n"}, "unknown", "0 columns of lists of numbers"),
         ({"x.csv": b"s,v\na,[1.5]\nb,[1 ... 2]\n"}, "mismatch", "x.csv, line 3: 'v'"),
+        ({"x.csv": b"s,0,1,2\na,1,2,3\nb,1,,3\n"}, "mismatch", "x.csv, line 3: '0 to 2'"),
         ({"x.npy": npy(VECTORS), "x.txt": b"one\ntwo\n"}, "mismatch", "2 sentences and x.npy"),
         (
             {"z.parquet": parquet(pa.table({"s": ["a", "b"], "v": [[1.0, 2.0], [1.0]]}))},
