@@ -354,13 +354,14 @@ class Checkpoint:
                 code="no-file",
             )
         refuse_pointers(self.folder)
-        refuse_adapter(self.folder, self.label)
+        for folder in {self.folder, *(part.folder for part in self.transformers)}:
+            refuse_adapter(folder, self.label)
         if not self.modules and not self.config:
             other = other_weights(self.folder)
             # Checkpoints of a training, and what the hub's cache holds of a model.
             inside = [
                 file.parent.relative_to(self.folder).as_posix()
-                for pattern in ("*/config.json", "snapshots/*/config.json")
+                for pattern in ("*/config.json", "snapshots/*/config.json", "*/adapter_config.json")
                 for file in self.folder.glob(pattern)
             ]
             raise UserError(
@@ -430,9 +431,16 @@ class Checkpoint:
         masked = ranker == "splade" and "ForMaskedLM" in str(self.config.get("architectures"))
         if ranker and ranker not in self.kinds and not masked:
             what = _KINDS[kind][1] if kind else "an encoder or another kind of model"
+            hint = "An encoder is written without it, as hf:ID or dir:FOLDER."
+            if ranker == "rerank" and self.is_decoder and not kind:
+                what = "a language model"
+                hint = (
+                    "Those that rank have modules.json, which says which tokens stand for yes and "
+                    "no: take a revision or a copy that has it."
+                )
             raise UserError(
                 f"{self.label} is {what}, where {ranker}: needs {_KINDS[ranker][1]}.",
-                "An encoder is written without it, as hf:ID or dir:FOLDER.",
+                hint,
                 code="wrong-kind",
             )
         is_classifier = any(name.endswith(_CLASSIFIER) for name in self._classes)
@@ -587,16 +595,16 @@ def refuse_pointers(folder: Path) -> None:
 
 def refuse_adapter(folder: Path, label: str) -> None:
     """Refuse an adapter of PEFT, which is a change of another model's weights."""
-    for file in (folder / "adapter_config.json", *folder.glob("*/adapter_config.json")):
-        if file.is_file():
-            base = json_file(file, dict).get("base_model_name_or_path")
-            of = f" of {base}" if isinstance(base, str) else ""
-            raise UserError(
-                f"{label} is a PEFT adapter{of} ({file.name}), not a whole model.",
-                "Merge it with peft: model.merge_and_unload().save_pretrained(FOLDER), and add "
-                "that folder.",
-                code="wrong-kind",
-            )
+    file = folder / "adapter_config.json"
+    if file.is_file():
+        base = json_file(file, dict).get("base_model_name_or_path")
+        of = f" of {base}" if isinstance(base, str) else ""
+        raise UserError(
+            f"{label} is a PEFT adapter{of} ({file.name}), not a whole model.",
+            "Merge it with peft: model.merge_and_unload().save_pretrained(FOLDER), and add that "
+            "folder.",
+            code="wrong-kind",
+        )
 
 
 def other_weights(folder: Path) -> str | None:

@@ -162,6 +162,7 @@ LIKE_THEIRS = {
         f.mean(n, "gte"),
         auto_map={"AutoConfig": "a/b--c.GteConfig", "AutoModel": "a/b--c.GteModel"},
     ),
+    "an adapter beside it": lambda f, n: _put(f.mean(n), {"lora/adapter_config.json": ADAPTER}),
     "T5's encoder alone": lambda f, n: f.plain(n, "t5", head="EncoderModel"),
 }
 """Kind -> what writes a folder whose vectors are the library's."""

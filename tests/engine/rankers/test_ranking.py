@@ -284,6 +284,7 @@ def test_models_of_another_kind_are_refused(folders: Folders, cross: Path) -> No
         (f"bm25 > rerank:dir:{folders.mean('encoder')}", "an encoder"),
         (f"bm25 > rerank:dir:{_cross(folders, 'two', 2)}", "2 labels"),
         (f"bm25 > rerank:dir:{_cross(folders, 'three', 3)}", "3 labels"),
+        (f"bm25 > rerank:dir:{folders.plain('lm', 'gpt2', head='LMHeadModel')}", "modules.json"),
         (f"splade:dir:{cross}", "a cross-encoder"),
         (f"colbert:dir:{cross}", "a late-interaction model"),
     ):
