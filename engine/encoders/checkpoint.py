@@ -354,8 +354,7 @@ class Checkpoint:
                 code="no-file",
             )
         refuse_pointers(self.folder)
-        for folder in {self.folder, *(part.folder for part in self.transformers)}:
-            refuse_adapter(folder, self.label)
+        self._refuse_adapter()
         if not self.modules and not self.config:
             other = other_weights(self.folder)
             # Checkpoints of a training, and what the hub's cache holds of a model.
@@ -392,6 +391,20 @@ class Checkpoint:
             elif part.kind in _SIZED:
                 layers, widths = (_numbers(part.config, k) for k in (("num_layers",), _WIDTHS))
                 _refuse_denied_sizes(self.label, part.kind, its.shapes, layers, widths)
+
+    def _refuse_adapter(self) -> None:
+        """Refuse an adapter of PEFT, which is a change of another model's weights."""
+        for one in (self, *self.transformers):
+            file = one.folder / "adapter_config.json"
+            if file.is_file():
+                base = json_file(file, dict).get("base_model_name_or_path")
+                of = f" of {base}" if isinstance(base, str) else ""
+                raise UserError(
+                    f"{self.label} is a PEFT adapter{of} ({file.name}), not a whole model.",
+                    "Merge it with peft: model.merge_and_unload().save_pretrained(FOLDER), and add "
+                    "that folder.",
+                    code="wrong-kind",
+                )
 
     @property
     def kinds(self) -> list[str]:
@@ -591,20 +604,6 @@ def refuse_pointers(folder: Path) -> None:
     for file in files_read(folder) if is_model else ():
         if file.stat().st_size < _POINTER_BYTES:
             refuse_pointer(file)
-
-
-def refuse_adapter(folder: Path, label: str) -> None:
-    """Refuse an adapter of PEFT, which is a change of another model's weights."""
-    file = folder / "adapter_config.json"
-    if file.is_file():
-        base = json_file(file, dict).get("base_model_name_or_path")
-        of = f" of {base}" if isinstance(base, str) else ""
-        raise UserError(
-            f"{label} is a PEFT adapter{of} ({file.name}), not a whole model.",
-            "Merge it with peft: model.merge_and_unload().save_pretrained(FOLDER), and add that "
-            "folder.",
-            code="wrong-kind",
-        )
 
 
 def other_weights(folder: Path) -> str | None:

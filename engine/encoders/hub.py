@@ -45,9 +45,11 @@ def cached(model: str, revision: str | None = None) -> Path | None:
 
 
 def needed_files(files: list[str]) -> list[str]:
-    """The files of a repository that determine vectors: text files and one form of weights."""
+    """The files of a repository that determine vectors, one form of weights, and its card."""
     paths = [PurePosixPath(f) for f in files if not _SKIPPED.search(f)]
-    chosen_files = [path for path in paths if any(map(path.match, TEXTS))]
+    chosen_files = [
+        path for path in paths if any(map(path.match, TEXTS)) or str(path) == "README.md"
+    ]
     covered: set[PurePosixPath] = set()
     for pattern in WEIGHTS.values():
         matching = [path for path in paths if path.match(pattern) and path.parent not in covered]

@@ -446,6 +446,7 @@ def test_only_one_form_of_the_weights_is_needed():
         "openvino/openvino_model.bin",
     ]
     assert set(needed_files(files)) == {
+        "README.md",
         "config.json",
         "tokenizer.json",
         "model.safetensors",
