@@ -251,6 +251,8 @@ def _parquet(path: Path, text: str | None, vector: str | None) -> _Contents:
         raise _unreadable(path, error) from error
     texts = [field.name for field in schema if is_text(field.type)]
     lists = [field.name for field in schema if _is_vector(field.type)]
+    if not (vector or lists) and _numbered(schema.names):
+        return _table(path, text, vector)
     columns = (
         _column(text, texts, "text", "text", path.name),
         _column(vector, lists, "vector", "lists of numbers", path.name),

@@ -60,6 +60,11 @@ def write(folder, files):
             {"x.csv": pd.DataFrame(VECTORS, columns=names).assign(s=SENTENCES).to_csv().encode()}
             for names in (range(3), ["dim_1", "dim_2", "dim_3"])
         ),
+        {
+            "x.parquet": parquet(
+                pa.table({"s": SENTENCES, **{str(i): VECTORS[:, i] for i in range(3)}})
+            )
+        },
         # The first vector of a sentence counts.
         {
             "x.parquet": parquet(
