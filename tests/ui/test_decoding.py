@@ -112,10 +112,13 @@ def test_what_is_missing_is_said_with_the_way_to_it(visit, workspace, tmp_path):
     page = visit.open(f"interpolate?encoder={WITHOUT}&a=one&b=two")
     says(page.locator("#walk"), "No decoder")
     many = collection(workspace, tmp_path, "lines", [f"line {i} of many" for i in range(600)])
-    page = visit.open(f"interpolate?encoder={ENCODER}&in={many}&a={FIRST}&b={HOSTILE}")
+    page = visit.open(
+        f"interpolate?encoder={ENCODER}&in={many}&a={FIRST}&b={HOSTILE + ' boat' * 300}"
+    )
     expect(page.locator(".t-steps > li")).to_have_count(11)
     says(page.locator("#walk"), "600 sentences of upload:lines are not yet")
     says(page.locator(".t-ends"), "onerror")
+    assert page.locator(".t-ends").bounding_box()["height"] < 80  # or the slider is out of sight
     stays_text(page)
 
 
