@@ -80,6 +80,8 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "cluster": ("cluster", "clusterid"),
 }
 
+_SIDES = (("question", "sentence"), ("context", "hypothesis"), ("claim", "evidence"))
+"""Names that only together mean a pair: of QNLI and WikiQA, of ANLI, and of checked facts."""
 _LISTS = (*_NAMES["positive"], *_NAMES["document"], "docs", "documents", "passages")
 _KNOWN = {name for names in _NAMES.values() for name in names}
 _IDS = ("queryid", "corpusid", "docid", "docno", "qid", "pid")
@@ -94,6 +96,9 @@ _NUMBERS = ("score", "label", "grade", "cluster")
 MAX_CLASSES, MAX_LABEL = 20, 60
 """Most whole numbers that are taken for classes, and most characters of a usual label."""
 _DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([T ].*)?")
+_LINK = re.compile(r"https?://\S+")
+_CODE = re.compile(r"(?=\D*\d)(?![\d.,+-]+$)[!-~]+")
+"""A word with a digit that is no number, such as `B00813GRG4`."""
 
 PROBING = ("split", "label", "text")
 """The columns of SentEval's probing layout, whose files have no header."""
@@ -123,9 +128,10 @@ def guess(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> tuple[Kind, 
         be prefilled for whichever kind a person chooses.
     """
     unnamed = all(map(_is_unnamed, columns))
-    places = [
-        i for i, c in enumerate(columns) if not _is_counter(c, [row[i] for row in rows], unnamed)
-    ]
+    cells = {c: [row[i] for row in rows] for i, c in enumerate(columns)}
+    content = [c for c in columns if not _is_counter(c, cells[c], unnamed)]
+    content = [c for c in content if not _is_about(c, cells[c])] or content
+    places = [i for i, c in enumerate(columns) if c in content]
     columns, rows = [columns[i] for i in places], [[row[i] for i in places] for row in rows]
     numeric = {c for i, c in enumerate(columns) if _is_numeric([row[i] for row in rows])}
     roles: dict[str, str] = {}
@@ -137,6 +143,8 @@ def guess(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> tuple[Kind, 
         plain = within | {_bare(c): c for c in free}
         if column := next((plain[name] for name in names if name in plain), None):
             roles[role] = column
+    _correct(roles, cells)
+    answered = _is_answered(roles, cells)
     if {"anchor", "document", "negative"} <= roles.keys() and "positive" not in roles:
         # What `mine_hard_negatives` writes of questions and answers.
         roles["positive"] = roles["document"]
@@ -144,18 +152,20 @@ def guess(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> tuple[Kind, 
         roles["grade"] in numeric and _is_whole(rows, columns.index(roles["grade"]))
     ):
         del roles["grade"]
-    paired = {"left", "right"} <= roles.keys() or unnamed
+    named = {"left", "right"} <= roles.keys()
     has_text = "text" in roles
     two = _by_value(roles, columns, rows, numeric) and not has_text
-    if "label" not in roles and not paired:
-        values = {c: [str(row[i]) for row in rows] for i, c in enumerate(columns)}
-        labels = [c for c in candidates(values)[1] if c not in roles.values()]
+    if answered:
+        roles.pop("label", None)
+    elif "label" not in roles and not unnamed:
+        values = {c: [str(cell) for cell in cells[c]] for c in columns if c not in roles.values()}
+        labels = [c for c in candidates(values)[1] if not named or set(values[c]) == {"0", "1"}]
         roles |= {"label": labels[0]} if len(labels) == 1 else {}
     two = two or (len(columns) == 2 and all(is_language(last_part(c)) for c in columns))
     if unnamed and (kind := _by_place(columns, rows, numeric)):
         return kind, roles | {role: columns[place] for role, place in _PLACES[kind].items()}
     only = {roles.get(role) for role in ("query", "document", "split")} >= set(columns)
-    return _kind(roles, paired, two, only), roles
+    return _kind(roles, named or unnamed, two, only or answered), roles
 
 
 _PAIRED = {"left": 0, "right": 1, "label": 2, "query": 0, "document": 1, "grade": 2, "text": 1}
@@ -190,6 +200,30 @@ def _by_place(
     if columns[0] in numeric and _is_whole(rows, 0) and len(set(cells[0])) <= MAX_CLASSES:
         return "labels" if size[-1] >= 2 * size[1] else None
     return "triplets" if len(columns) == 3 and min(size) >= 15 * len(rows) else None
+
+
+def _correct(roles: dict[str, str], cells: Mapping[str, Sequence[Any]]) -> None:
+    """Correct roles found by name by what is in their columns, and find texts named as a pair."""
+    values = {role: [str(cell) for cell in cells[column]] for role, column in roles.items()}
+    names = {_bare(last_part(c)): c for c in reversed(cells)}
+    if sides := next((pair for pair in _SIDES if names.keys() >= set(pair)), None):
+        roles["left"], roles["right"] = (names[side] for side in sides)
+    scores = values.get("score")
+    if scores and not any(map(is_number, scores)):
+        del roles["score"]
+    labels = values.get("label", [])
+    if len(labels) > 3 and len(set(labels)) == len(labels) and _is_text(labels):
+        del roles["label"]
+    whole = all(float(label).is_integer() for label in labels if is_number(label))
+    if _is_numeric(labels) and not whole and {"left", "right"} <= roles.keys():
+        roles.setdefault("score", roles["label"])
+
+
+def _is_answered(roles: Mapping[str, str], cells: Mapping[str, Sequence[Any]]) -> bool:
+    """Whether names tell a question and the text that answers it, and no label or score."""
+    if not {"query", "document"} <= roles.keys() or {"label", "score", "negative"} & roles.keys():
+        return False
+    return _is_text([str(cell) for cell in cells[roles["document"]]])
 
 
 def _kind(roles: dict[str, str], paired: bool, two: bool, only: bool) -> Kind:
@@ -285,7 +319,8 @@ def _by_value(
     cells = {c: [str(row[i]) for row in rows] for i, c in enumerate(columns) if c not in numeric}
     mean = {c: sum(map(len, values)) / len(values) for c, values in cells.items()}
     texts = [c for c, values in cells.items() if mean[c] >= 15 or len(set(values)) > len(rows) / 2]
-    if len(texts) == 2 and not {"left", "right"} & roles.keys():
+    is_one = _bare(roles.get("text", "")) in ("text", "review")
+    if len(texts) == 2 and not {"left", "right"} & roles.keys() and not is_one:
         roles["left"], roles["right"] = texts
     pair = {roles.get("left"), roles.get("right")}
     # Whole numbers may be classes (0, 1, 2 in NLI files), unless the columns have no names.
@@ -357,6 +392,19 @@ def _is_counter(column: str, cells: Sequence[Any], unnamed: bool) -> bool:
         return True
     steps = {b - a for a, b in pairwise(numbers)}
     return len(numbers) > 3 and steps == {1.0} and _bare(column) not in _KNOWN
+
+
+def _is_about(column: str, cells: Sequence[Any]) -> bool:
+    """Whether a column of no known name is empty, or has dates, links, or an id for each row."""
+    if not cells or _bare(column) in _KNOWN:
+        return False
+    texts = [str(cell).strip() for cell in cells]
+    filled = list(filter(None, texts))
+    if all(map(_DATE.fullmatch, filled)) or all(map(_LINK.fullmatch, filled)):
+        return True
+    numbered = len(texts) > MAX_CLASSES and all(map(str.isdecimal, texts))
+    coded = len(texts) > 3 and all(map(_CODE.fullmatch, texts))
+    return len(set(texts)) == len(texts) and (numbered or coded)
 
 
 def _is_whole(rows: Sequence[Sequence[Any]], index: int) -> bool:

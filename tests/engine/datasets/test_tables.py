@@ -193,6 +193,34 @@ def test_a_file_without_header() -> None:
     assert (look.columns, "first line" in look.problems[0]) == (("singular", "plural"), True)
 
 
+@pytest.mark.parametrize(
+    ("header", "row", "kind", "found"),
+    [
+        # Label Studio's CSV, tweets with dates, reviews with an id, links beside a text.
+        ("created_at,sentiment,text", "2026-01-0NO,good,The text NO", "labels", "text sentiment"),
+        ("tweet_created,text", "2015-02-24 11:3NO,The tweet NO is long", "sentences", "text"),
+        ("Text,Score,PairID", "The long text NO,NO.5,p20NO", "sentences", "Text"),
+        ("text,url", "The long text NO,https://a.org/NO", "sentences", "text"),
+        # Pairs by names: QNLI's and ANLI's; a class of two that no name tells.
+        ("question,sentence,label", "What NO?,It is NO,NO%2", "labelled-pairs", None),
+        ("context,hypothesis,label", "What is NO,It is NO,NO%2", "labelled-pairs", None),
+        ("sentence1,sentence2,same", "What is NO,It is NO,NO%2", "labelled-pairs", None),
+        # Labels that are grades, and texts named as labels are.
+        ("sentence1,sentence2,label", "What is NO,It is NO,NO.5", "pairs", None),
+        ("source,target", "One sentence NO here,Ein Satz NO als dieser", "parallel", None),
+        # SQuAD's title is no label of its questions.
+        ("title,context,question", "A,A long text NO,What is NO?", "retrieval", "question context"),
+    ],
+)
+def test_columns_beside_the_texts_are_told(
+    header: str, row: str, kind: str, found: str | None
+) -> None:
+    rows = [row.replace("NO%2", str(i % 2)).replace("NO", str(i)) for i in range(9)]
+    mapping = preview("\n".join([header, *rows]).encode(), "x.csv").mapping
+    columns = [*mapping.columns.values()]
+    assert (mapping.kind, columns) == (kind, found.split() if found else header.split(","))
+
+
 @pytest.mark.parametrize("name", ["x.txt", "x.txt.gz"])
 def test_a_late_letter_tells_the_encoding(name: str, tmp_path: Path) -> None:
     """Beyond what is looked at of a file; told anew when the file changes, and of bytes too."""
