@@ -136,7 +136,7 @@ class Parameter:
         """The value in the field's type, if it is one that the field may have."""
         if isinstance(value, str) and self.field.none and value.strip() in (self.field.none, ""):
             return None
-        if value is None or (value == "" and self.type is not str):
+        if value is None or (isinstance(value, str) and not value and self.type is not str):
             if self.optional:
                 return None
             if not self.required:
@@ -144,18 +144,20 @@ class Parameter:
             if value is None:
                 raise UserError(f"{self.field.label} is missing.", self.meaning)
         if self.many:
-            if isinstance(value, Mapping):
+            is_one = isinstance(value, str | bytes) or not isinstance(value, Iterable)
+            if isinstance(value, Mapping) or (not is_one and getattr(value, "ndim", 1) != 1):
                 raise UserError(
                     f"{self.field.label} are a {type(value).__name__}, where a list is expected.",
                     self.meaning,
                 )
-            values = [value] if isinstance(value, str) or not isinstance(value, Iterable) else value
+            values: Iterable[Any] = [value] if is_one else value
             return tuple(dict.fromkeys(self._one(item) for item in values))
         return self._one(value)
 
     def _one(self, value: Any) -> Any:
         label, field = self.field.label, self.field
-        if field.choices is not None and value not in field.choices:
+        is_known = isinstance(value, str) and field.choices is not None and value in field.choices
+        if field.choices is not None and not is_known:
             raise UserError(
                 f"{label} cannot be {value!r}.",
                 f"Choose one of {', '.join(field.choices)}.",

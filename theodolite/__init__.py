@@ -82,4 +82,6 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return __all__
+    from theodolite.app import pages
+
+    return sorted({*__all__, *pages.questions()})

@@ -162,6 +162,8 @@ class Tools:
 
     def _check(self, question: Question[Any, Any], parameter: Parameter, value: Any) -> Any:
         """A value within the limits of an agent."""
+        if not value:
+            return value
         if parameter.field.names == "encoder":
             return self._resolve(value) if parameter.many else self._allowed.encoder(value)
         if parameter.field.names == "dataset":
@@ -169,7 +171,8 @@ class Tools:
                 self._check_data(question, name)
             return value
         if parameter.field.names == "task":
-            for task in _few(value, MAX_TASKS, "task"):
+            names = names_in(*(value if parameter.many else [value]))
+            for task in _few(names, MAX_TASKS, "task"):
                 self._allowed.data(get(task, self._workspace.catalog).dataset)
             return value
         return _texts(value) if parameter.many else value

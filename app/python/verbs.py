@@ -72,6 +72,8 @@ def evaluate(
     several = _several(encoders)
     if not several:
         raise UserError("No encoder given.", 'Give one, such as "minilm".', code="missing")
+    if tasks is not None and not isinstance(tasks, str):
+        tasks = texts(tasks, "tasks")
     results: list[Result] = []
     for encoder in several:
         if not is_encoder(encoder):

@@ -27,11 +27,9 @@ def function(question: Question[Any, A]) -> Callable[..., A]:
     """The function that asks a question, with a keyword for each value of its spec."""
 
     @asks(question)
-    def ask(
-        *args: Any, workspace: Workspace | None = None, move: Move | None = None, **values: Any
-    ) -> A:
+    def ask(workspace: Workspace | None = None, move: Move | None = None, **values: Any) -> A:
         place = own(workspace)
-        spec = question.prepare(place, question.spec(*args, **values))
+        spec = question.prepare(place, question.spec(**values))
         return question.last(place, spec, performed(place, move))
 
     return ask
@@ -75,10 +73,10 @@ def checked(call: Callable[P, R]) -> Callable[P, R]:
                     code="unknown",
                 )
         try:
-            signature.bind(*args, **values)
+            bound = signature.bind(*args, **values)
         except TypeError as error:
             raise UserError(f"{call.__name__}(): {error}.", takes) from None
-        return call(*args, **values)
+        return call(**bound.arguments)  # type: ignore[call-arg]
 
     return refusing
 

@@ -12,8 +12,10 @@ from tests.fakes.stores import invent_all
 from theodolite.app import pages
 from theodolite.app.agents.allowed import Allowed
 from theodolite.app.agents.tools import MAX_ENCODERS, Tools
+from theodolite.app.pages.choose.answer import CHOOSE
 from theodolite.app.pages.compare.answer import COMPARE
 from theodolite.app.pages.decode.answer import DECODE, INTERPOLATE
+from theodolite.app.pages.geometry.answer import DISTRIBUTIONS
 from theodolite.app.pages.search.answer import SEARCH
 from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
@@ -113,6 +115,15 @@ def test_nothing_is_opened_that_was_not_allowed(workspace: Workspace, tmp_path: 
     for name in ("hub:some/data", "upload:none", str(beside)):
         with refused("unknown", name):
             allowed.data(name)
+
+
+def test_what_is_left_out_or_named_alone_is_understood(workspace: Workspace) -> None:
+    """An empty default names no encoder, and a text is no list of its letters."""
+    tools = Tools(workspace, Allowed(workspace))
+    with refused("no-result", "random:8 on StarterSTS"):
+        tools.ask(DISTRIBUTIONS)(encoders=["random:8"], task="StarterSTS")
+    with refused("no-result", "choose"):
+        tools.ask(CHOOSE)(data="starter-topics", encoders=["random:8"], train="")
 
 
 def test_what_is_too_much_is_refused(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:

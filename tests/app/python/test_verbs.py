@@ -8,6 +8,7 @@ from html import unescape
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import theodolite as th
@@ -167,6 +168,27 @@ def test_what_is_no_text_is_named_with_its_place(own: th.Workspace, wrong: objec
     ):
         with pytest.raises(UserError):
             ask()
+
+
+def test_names_and_texts_may_be_columns_and_arrays(own: th.Workspace) -> None:
+    """As searched texts may; a table, or what cannot be a key, is refused in a sentence."""
+    invent_all(own, {"random:8": 0.9, "random:4": 0.6})
+    names = ["random:8", "random:4"]
+    for given in (np.array(names), pd.Series(names, index=[3, 7])):
+        assert len(th.compare(given).rows()) == len(th.compare(names).rows())
+    asked = ([th.load("random:16"), th.load("random:8")], pd.Series(["StarterSTS"]))
+    assert len(th.evaluate(*asked)) == len(th.evaluate(asked[0], iter(asked[1]))) == 2
+    for wrong in (pd.DataFrame({"encoder": names}), np.array("random:8")):
+        with pytest.raises(UserError):
+            th.compare(wrong)
+    with refused("unknown", "['words']", "meaning"):
+        th.search("a", by=["words"])
+
+
+def test_names_are_completed_and_arguments_go_by_the_signature(own: th.Workspace) -> None:
+    """What `dir` and `help` show can be called."""
+    assert {"geometry", "search", "spaces"} <= set(dir(th))
+    assert len(th.search("a dog", ["dogs run", "a cat"], th.load("random:8"), 1).rows()) == 1
 
 
 class Plain:
