@@ -18,6 +18,7 @@ from theodolite.app.pages.evaluate.answer import Results
 from theodolite.app.question import Question
 from theodolite.app.spec import Parameter, parameters
 from theodolite.app.workspace import Workspace
+from theodolite.engine import rankers
 from theodolite.engine.errors import UserError
 from theodolite.engine.given import names_in
 from theodolite.engine.tasks import get
@@ -175,6 +176,8 @@ class Tools:
             for task in _few(names, MAX_TASKS, "task"):
                 self._allowed.data(get(task, self._workspace.catalog).dataset)
             return value
+        if parameter.name == "rankers":
+            return ", ".join(self._resolve(rankers.split(value)))
         return _texts(value) if parameter.many else value
 
     def _check_data(self, question: Question[Any, Any], name: str) -> None:

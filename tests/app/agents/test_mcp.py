@@ -124,6 +124,8 @@ def test_what_is_left_out_or_named_alone_is_understood(workspace: Workspace) -> 
         tools.ask(DISTRIBUTIONS)(encoders=["random:8"], task="StarterSTS")
     with refused("no-result", "choose"):
         tools.ask(CHOOSE)(data="starter-topics", encoders=["random:8"], train="")
+    with refused("denied", "outside the folders"):
+        tools.ask(CHOOSE)(data="starter-topics", rankers="fuse(bm25, dir:/etc)")
 
 
 def test_what_is_too_much_is_refused(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
