@@ -300,6 +300,8 @@ def _judgements(rows: Iterator[tuple[str, dict[str, Any]]]) -> Iterator[Judged]:
                 "Give the judgements (qrels): query, 0, document and grade.",
                 code="wrong-kind",
             )
+        if len(row) == 2 and not all(name.startswith("column ") for name in row):
+            row = row | {_GRADE[0]: 1}  # NanoBEIR names the relevant ones alone
         if not 3 <= len(row):
             raise UserError(
                 f"{place} is not a judgement.",

@@ -205,7 +205,7 @@ def _by_place(
 def _correct(roles: dict[str, str], cells: Mapping[str, Sequence[Any]]) -> None:
     """Correct roles found by name by what is in their columns, and find texts named as a pair."""
     values = {role: [str(cell) for cell in cells[column]] for role, column in roles.items()}
-    names = {_bare(last_part(c)): c for c in reversed(cells)}
+    names = {_bare(last_part(c)): c for c in reversed(list(cells))}
     if sides := next((pair for pair in _SIDES if names.keys() >= set(pair)), None):
         roles["left"], roles["right"] = (names[side] for side in sides)
     scores = values.get("score")

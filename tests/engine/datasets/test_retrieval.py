@@ -56,6 +56,9 @@ def test_a_folder_of_beir_is_read_without_a_line_of_code(tmp_path: Path) -> None
         )
     )
     assert data.sentences == ["How is tea made?", *data.documents.values()]
+    # NanoBEIR names the relevant documents alone.
+    named = folder(tmp_path / "nano", qrels="query-id\tcorpus-id\nq1\td2\n").load("drinks")
+    assert named.judgements == {"test": {"q1": {"d2": 1}}}
 
 
 def test_languages_of_one_set_are_its_parts_and_ask_one_another(tmp_path: Path) -> None:
