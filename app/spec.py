@@ -156,8 +156,9 @@ class Parameter:
 
     def _one(self, value: Any) -> Any:
         label, field = self.field.label, self.field
-        is_known = isinstance(value, str) and field.choices is not None and value in field.choices
-        if field.choices is not None and not is_known:
+        # What is no text may have no hash, or be equal to many texts at once.
+        is_text = isinstance(value, str)
+        if field.choices is not None and not (is_text and value in field.choices):
             raise UserError(
                 f"{label} cannot be {value!r}.",
                 f"Choose one of {', '.join(field.choices)}.",

@@ -129,9 +129,8 @@ def guess(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> tuple[Kind, 
     """
     unnamed = all(map(_is_unnamed, columns))
     cells = {c: [row[i] for row in rows] for i, c in enumerate(columns)}
-    content = [c for c in columns if not _is_counter(c, cells[c], unnamed)]
-    content = [c for c in content if not _is_about(c, cells[c])] or content
-    places = [i for i, c in enumerate(columns) if c in content]
+    places = [i for i, c in enumerate(columns) if not _is_counter(c, cells[c], unnamed)]
+    places = [i for i in places if not _is_about(columns[i], cells[columns[i]])] or places
     columns, rows = [columns[i] for i in places], [[row[i] for i in places] for row in rows]
     numeric = {c for i, c in enumerate(columns) if _is_numeric([row[i] for row in rows])}
     roles: dict[str, str] = {}

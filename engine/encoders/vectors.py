@@ -335,34 +335,33 @@ def _table(path: Path, text: str | None, vector: str | None) -> _Contents:
     _, cells = next(first, ("", []))
     one = dict(zip(names, cells, strict=False))
     lists = [name for name, cell in one.items() if _numbers(cell) is not None]
-    spread = [] if vector or lists else _numbered(names)
-    if spread and _numbers([cells[at] for at in spread]) is not None:
-        column = f"{names[spread[0]]} to {names[spread[-1]]}"
-    else:
-        column = _column(vector, lists, "vector", "lists of numbers", path.name)
+    spread = [] if vector or lists or not cells else _numbered(names)
+    if _numbers([cells[at] for at in spread]) is None:
         spread = []
+    named = f"{names[spread[0]]} to {names[spread[-1]]}" if spread else ""
+    column = named or _column(vector, lists, "vector", "lists of numbers", path.name)
     texts = [n for n, cell in one.items() if isinstance(cell, str) and not is_number(cell)]
     texts = [name for name in texts if name not in (*lists, "id", "_id")]
     sentence = _column(text, texts, "text", "text", path.name)
+    text_at, vector_at = names.index(sentence), -1 if spread else names.index(column)
 
     def vector_of(row: Sequence[Any]) -> Any:
-        return _numbers([row[at] for at in spread] if spread else row[place])
+        return _numbers([row[at] for at in spread] if spread else row[vector_at])
 
-    place = -1 if spread else names.index(column)
     dim = len(vector_of(cells))
 
     @cache
     def both() -> tuple[list[str], np.ndarray]:
         sentences, vectors = list[str](), list[np.ndarray]()
-        for line, row in rows()[1]:
+        for place, row in rows()[1]:
             vectors.append(vector_of(row))
             if vectors[-1] is None or len(vectors[-1]) != dim:
                 raise UserError(
-                    f"{line}: {column!r} is no list of {dim} numbers, as in the first row.",
+                    f"{place}: {column!r} is no list of {dim} numbers, as in the first row.",
                     "All vectors need one length.",
                     code="mismatch",
                 )
-            sentences.append(text_of(row[names.index(sentence)], line, sentence))
+            sentences.append(text_of(row[text_at], place, sentence))
         return sentences, np.stack(vectors)
 
     return _Contents((path,), dim, lambda: both()[0], lambda: both()[1])

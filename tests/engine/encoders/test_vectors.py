@@ -172,6 +172,7 @@ OBJECTS = npy(np.array([{"a": 1}], object), allow_pickle=True)
         ({"x.xls": b"a,1\n"}, "wrong-kind", "x.xls"),
         ({"x.csv": b"s,v\na,1\n"}, "unknown", "0 columns of lists of numbers"),
         ({"x.csv": b"s,v\na,[1.5]\nb,[1 ... 2]\n"}, "mismatch", "x.csv, line 3: 'v'"),
+        ({"x.csv": b"s,0,1,2\n"}, "unknown", "0 columns of lists of numbers"),
         ({"x.csv": b"s,0,1,2\na,1,2,3\nb,1,,3\n"}, "mismatch", "x.csv, line 3: '0 to 2'"),
         ({"x.npy": npy(VECTORS), "x.txt": b"one\ntwo\n"}, "mismatch", "2 sentences and x.npy"),
         (
