@@ -32,8 +32,9 @@ from theodolite.engine.given import text
 from theodolite.engine.rankers.spec import parse
 
 S = TypeVar("S", bound="Spec")
-Names = Literal["", "encoder", "dataset", "task"]
-"""What a text names, if anything: surfaces offer the names that there are, and check them."""
+Names = Literal["", "encoder", "rankers", "dataset", "text", "task"]
+"""What a value names, if anything: surfaces offer the names that there are, and check them. Rankers
+stand in one string, with commas; a text is a data set, a file of sentences or `held-out`."""
 
 
 @dataclass(frozen=True)

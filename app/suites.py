@@ -14,7 +14,7 @@ from theodolite.engine.errors import UserError
 from theodolite.engine.mteb import suites
 from theodolite.engine.mteb.suites import SuiteInfo, SuiteTask, is_suite as is_suite
 from theodolite.engine.protocols.package import version
-from theodolite.engine.tasks import SUITES, in_order
+from theodolite.engine.tasks import SUITES, expand, in_order
 from theodolite.store.hashing import hash_of
 
 KIND, FORMAT = "mteb-suites", "1"
@@ -127,3 +127,11 @@ def suite_of(workspace: Workspace, tasks: Sequence[str]) -> str:
         for suite in (*SUITES, UPLOADS, ALL)
         if len(in_suite(workspace, suite, tasks)) == len(tasks)
     )
+
+
+def measured(workspace: Workspace, names: Sequence[str] | None) -> list[str] | None:
+    """The tasks of names and suites, those with results even if their data are gone."""
+    if not names:
+        return None
+    tasks = {row["task"] for row in workspace.store.results.table()}
+    return expand(names, workspace.catalog, measured=tasks)

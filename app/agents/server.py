@@ -10,6 +10,8 @@ from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase
 from mcp.types import ToolAnnotations
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
 from theodolite.app.agents.tools import Tools
 from theodolite.app.pages import load, questions
@@ -21,11 +23,39 @@ ABOUT = (
     "Theodolite evaluates and compares sentence encoders. Scores are points of 100 unless their "
     "metric says otherwise. Differences are real only where a verdict says so."
 )
+MAX_SHOWN = 80
+"""Characters of a wrong value that its refusal repeats."""
+
+
+class _Server(MCPServer[Any]):
+    """A server whose refusals of arguments are sentences, not a validator's report."""
+
+    async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
+        """Call a tool."""
+        try:
+            return await super().call_tool(name, arguments, context)
+        except ToolError as error:
+            if not isinstance(error.__cause__, ValidationError):
+                raise
+            (tool,) = (one for one in await self.list_tools() if one.name == name)
+            takes = ", ".join(tool.input_schema["properties"]) or "no arguments"
+            wrong = " ".join(map(_sentence, error.__cause__.errors()))
+            raise ToolError(f"{wrong} {name} takes {takes}.") from error
+
+
+def _sentence(wrong: ErrorDetails) -> str:
+    """What is wrong with an argument."""
+    name = ".".join(map(str, wrong["loc"]))
+    if wrong["type"] == "missing":
+        return f"{name} is missing."
+    if wrong["type"] == "extra_forbidden":
+        return f"There is no argument {name!r}."
+    return f"{name} cannot be {str(wrong['input'])[:MAX_SHOWN]!r}: {wrong['msg'].lower()}."
 
 
 def server(tools: Tools) -> MCPServer[Any]:
     """Make the server; `run("stdio")` serves until its client disconnects."""
-    mcp_server: MCPServer[Any] = MCPServer(
+    mcp_server = _Server(
         "theodolite", instructions=ABOUT, version=version("theodolite"), log_level="WARNING"
     )
     # A misspelt argument is refused: left out in silence, it would change what was asked.

@@ -8,10 +8,11 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import make_dataclass
 from functools import wraps
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field as PydanticField
 
+from theodolite.app import suites
 from theodolite.app.agents.allowed import Allowed
 from theodolite.app.jobs.job import Job
 from theodolite.app.pages.evaluate.answer import Results
@@ -96,31 +97,47 @@ class Tools:
         return [[vars(info) for info in self._workspace.catalog.list()]]
 
     @_with_schema("Results", Results.columns)
-    def results(self, encoders: list[str] | None = None, tasks: str | None = None) -> Found:
-        """Read stored scores; nothing is evaluated.
-
-        Args:
-            encoders: spec strings, at most 8; all evaluated encoders if left out.
-            tasks: names with commas, at most 20; all if left out.
-        """
+    def results(
+        self,
+        encoders: Annotated[
+            list[str] | None,
+            PydanticField(description="Specs, at most 8; all evaluated encoders if left out."),
+        ] = None,
+        tasks: Annotated[
+            str | None,
+            PydanticField(description="Names or suites with commas, at most 20; all if left out."),
+        ] = None,
+    ) -> Found:
+        """Read stored scores; nothing is evaluated."""
         names = None if encoders is None else self._resolve(encoders)
-        wanted = None if tasks is None else _few(names_in(tasks), MAX_TASKS, "task")
+        named = _few(names_in(tasks or ""), MAX_TASKS, "task")
+        wanted = suites.measured(self._workspace, named)
         return [self._workspace.store.results.table(encoders=names, tasks=wanted)]
 
     @_with_schema("Results", Results.columns)
     def evaluate(
-        self, encoders: list[str], tasks: str, protocol: str | None = None, seed: int | None = None
+        self,
+        encoders: Annotated[
+            list[str],
+            PydanticField(
+                description="Specs, at most 8, of stored encoders or ones that ship, e.g. minilm, "
+                "wordllama, random:256, minilm | normalise."
+            ),
+        ],
+        tasks: Annotated[
+            str, PydanticField(description="Names or suites with commas, at most 20 tasks.")
+        ],
+        protocol: Annotated[
+            str | None,
+            PydanticField(description="Of all tasks; each task's own if left out."),
+        ] = None,
+        seed: Annotated[
+            int | None, PydanticField(description="The protocol's own if left out.")
+        ] = None,
     ) -> Found:
         """Evaluate encoders on tasks and store the results; those already stored are read.
 
         This may take seconds to hours: begin with small tasks such as StarterSTS.
-
-        Args:
-            encoders: spec strings, at most 8, of stored encoders or ones that ship, e.g. minilm,
-                wordllama, random:256, minilm | normalise.
-            tasks: names or suites with commas, at most 20 tasks.
-            protocol: for all tasks; each task's own if left out.
-            seed: the protocol's own if left out.
         """
         from theodolite.app.pages.evaluate.job import EvaluateJob, evaluate
 
@@ -176,7 +193,9 @@ class Tools:
             for task in _few(names, MAX_TASKS, "task"):
                 self._allowed.data(get(task, self._workspace.catalog).dataset)
             return value
-        if parameter.name == "rankers":
+        if parameter.field.names == "text" and value != "held-out":
+            return self._allowed.data(value)
+        if parameter.field.names == "rankers":
             return ", ".join(self._resolve(rankers.split(value)))
         return _texts(value) if parameter.many else value
 
@@ -199,6 +218,9 @@ def _keyword(parameter: Parameter) -> inspect.Parameter:
     """A keyword whose annotation is the schema of a value."""
     field = parameter.field
     described = PydanticField(description=parameter.meaning, ge=field.ge, le=field.le)
+    kind: Any = parameter.annotation
+    if field.choices is not None:
+        kind = Literal[tuple(field.choices)]
     default = inspect.Parameter.empty if parameter.required else parameter.default
     if parameter.many and not parameter.required:
         default = list(parameter.default)
@@ -206,7 +228,7 @@ def _keyword(parameter: Parameter) -> inspect.Parameter:
         parameter.name,
         inspect.Parameter.KEYWORD_ONLY,
         default=default,
-        annotation=Annotated[parameter.annotation, described],
+        annotation=Annotated[kind, described],
     )
 
 

@@ -233,7 +233,8 @@ def test_runs_and_results_can_be_let_go(home: Path) -> None:
     one = str(first["id"])
     (output,) = objects(theodolite("results", "remove", one, "--json"))
     assert output == {"removed": [first["id"]], "bytes": first["bytes"]}
-    for words, code in (([one], "unknown"), ([], "missing")):
+    unknown = ["--task", "StarterSTZ"]
+    for words, code in (([one], "unknown"), ([], "missing"), (unknown, "unknown")):
         (error,) = objects(theodolite("results", "remove", *words, "--json", code=2)[:1])
         assert error["code"] == code
     theodolite("results", "remove", "--encoder", "random:24", "--task", "StarterSTS")

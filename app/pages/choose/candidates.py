@@ -84,7 +84,9 @@ class ChooseSpec(Spec):
     ] = ()
     rankers: Annotated[
         str,
-        Field("Rankers", "Of documents, such as bm25, minilm, fuse(bm25, minilm)."),
+        Field(
+            "Rankers", "Of documents, such as bm25, minilm, fuse(bm25, minilm).", names="rankers"
+        ),
     ] = ""
     chunks: Annotated[
         str,

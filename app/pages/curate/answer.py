@@ -114,7 +114,10 @@ class CurateSpec(Spec, Job):
         ),
     ] = 100
     against: Annotated[
-        str, Field("Already seen: collection", "Leaks: the training data; default: the same.")
+        str,
+        Field(
+            "Already seen: collection", "Leaks: the training data; default: the same.", "dataset"
+        ),
     ] = ""
     against_split: Annotated[str, Field("Already seen: split", "Leaks: its split.")] = ALL
 

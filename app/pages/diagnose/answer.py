@@ -79,6 +79,7 @@ class DiagnoseSpec(Spec):
             "Sentences of",
             "A data set or file of sentences, or held-out: sentences held out in training. "
             "Default: a text that is new to the decoder.",
+            names="text",
             key="in",
             flags=("--in",),
         ),

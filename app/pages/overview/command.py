@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from theodolite.app import exchange, formats
+from theodolite.app import exchange, formats, suites
 from theodolite.app.pages.overview import answer
 from theodolite.app.terminal import JsonOption, done, emit, say, takes, verb, verbs
 from theodolite.app.workspace import Workspace
@@ -20,7 +20,9 @@ def _filters(
     encoder: Annotated[
         list[str] | None, typer.Option("--encoder", "-e", help="Only of these.")
     ] = None,
-    task: Annotated[list[str] | None, typer.Option("--task", help="Only on these.")] = None,
+    task: Annotated[
+        list[str] | None, typer.Option("--task", help="Only on these tasks or suites.")
+    ] = None,
     protocol: Annotated[
         list[str] | None, typer.Option("--protocol", help="Only under these.")
     ] = None,
@@ -34,7 +36,8 @@ def _filters(
 
 def _stored_results(workspace: Workspace, filters: Filters) -> list[dict[str, Any]]:
     """All results that match the filters, older versions included."""
-    return workspace.store.results.table(**filters, all_versions=True)
+    tasks = suites.measured(workspace, filters["tasks"])
+    return workspace.store.results.table(**{**filters, "tasks": tasks}, all_versions=True)
 
 
 @result_verbs.command("list")

@@ -15,6 +15,7 @@ from theodolite.app.agents.tools import MAX_ENCODERS, Tools
 from theodolite.app.pages.choose.answer import CHOOSE
 from theodolite.app.pages.compare.answer import COMPARE
 from theodolite.app.pages.decode.answer import DECODE, INTERPOLATE
+from theodolite.app.pages.diagnose.answer import DIAGNOSE
 from theodolite.app.pages.geometry.answer import DISTRIBUTIONS
 from theodolite.app.pages.search.answer import SEARCH
 from theodolite.app.workspace import Workspace
@@ -47,6 +48,7 @@ def test_an_agent_measures_compares_and_searches(workspace: Workspace, tmp_path:
         ("search", {"queries": ["a dog"], "encoders": [f"dir:{tmp_path}"]}),
         ("search", {"queries": "no list"}),
         ("results", {"encoder": "random:16"}),
+        ("search", {"queries": ["a dog"], "by": "colour"}),
     )
 
     async def talk() -> tuple[dict, list]:
@@ -70,7 +72,7 @@ def test_an_agent_measures_compares_and_searches(workspace: Workspace, tmp_path:
     assert [name for name, tool in tools.items() if not tool.annotations.read_only_hint] == [
         "evaluate"
     ]
-    assert "at most 8" in tools["evaluate"].description
+    assert "at most 8" in tools["evaluate"].input_schema["properties"]["encoders"]["description"]
     assert "rows" in tools["search"].output_schema["properties"]
     contents = [answer.structured_content for answer in answers[:8]]
     kept, data, compared, measured, known, board, hits, decoded = contents
@@ -81,9 +83,13 @@ def test_an_agent_measures_compares_and_searches(workspace: Workspace, tmp_path:
     assert {row["encoder"] for row in board["rows"]} == {"random:4", "random:8", "random:16"}
     assert [row["rank"] for row in hits["rows"]] == [1, 2]
     assert decoded["rows"][0]["sentence"].startswith("a man")
-    refused, malformed, misspelt = answers[8:]
-    assert refused.is_error and "outside the folders" in refused.content[0].text
-    assert malformed.is_error and misspelt.is_error and "encoder\n" in misspelt.content[0].text
+    assert all(answer.is_error for answer in answers[8:])
+    refused, malformed, misspelt, unknown = (answer.content[0].text for answer in answers[8:])
+    assert "outside the folders" in refused
+    assert "queries" in malformed and "no list" in malformed and "\n" not in malformed
+    assert "'encoder'" in misspelt and "encoders, tasks" in misspelt
+    assert "'meaning'" in unknown and "'colour'" in unknown
+    assert "meaning" in tools["search"].input_schema["properties"]["by"]["enum"]
     assert workspace.store.encoders.get("random:16") is None
     assert [run["kind"] for run in workspace.store.runs.list()] == ["evaluate"]
 
@@ -124,6 +130,8 @@ def test_what_is_left_out_or_named_alone_is_understood(workspace: Workspace) -> 
         tools.ask(DISTRIBUTIONS)(encoders=["random:8"], task="StarterSTS")
     with refused("no-result", "choose"):
         tools.ask(CHOOSE)(data="starter-topics", encoders=["random:8"], train="")
+    with refused("unknown", __file__):
+        tools.ask(DIAGNOSE)(encoder="random:256", text=__file__)
     with refused("denied", "outside the folders"):
         tools.ask(CHOOSE)(data="starter-topics", rankers="fuse(bm25, dir:/etc)")
 
