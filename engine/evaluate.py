@@ -26,8 +26,9 @@ from theodolite.engine.encoders import (
     prompts_of,
     query_side,
     similarity_of,
-    with_progress,
+    with_checks,
 )
+from theodolite.engine.encoders.base import rows_of
 from theodolite.engine.encoders.finite import finite
 from theodolite.engine.errors import UserError, first_line
 from theodolite.engine.progress import Progress
@@ -86,7 +87,7 @@ def evaluate(
     catalog = Catalog.of(data)
     names = registry.expand(tasks, catalog, protocol)
     rules = None if protocol is None else protocols.get(protocol)
-    encoder = with_progress(encoder)
+    encoder = with_checks(encoder)
     return (
         _one(encoder, registry.get(name, catalog), rules, seed, catalog, progress) for name in names
     )
@@ -317,14 +318,7 @@ def vectors_for(
     vectors = np.empty((n, dim), np.float32) if 4 * n * dim <= _MAX_BYTES else _map_memory((n, dim))
     for side, start, stop in pieces:
         of_all = _part_of(progress, start, n)
-        some = np.asarray(side.encode(sentences[start:stop], of_all))
-        if some.shape != (stop - start, dim):
-            raise UserError(
-                f"The encoder gave vectors of shape {some.shape} for {stop - start} sentences; "
-                f"expected ({stop - start}, {dim}).",
-                "An encoder must give one vector a sentence, always of the dimension it announces.",
-                code="mismatch",
-            )
+        some = rows_of(side.encode(sentences[start:stop], of_all), stop - start, dim)
         if len(pieces) == 1:
             vectors = some
         else:

@@ -28,7 +28,7 @@ from theodolite.app.pages.search.answer import SEARCH, SearchAnswer, SearchSpec,
 from theodolite.app.question import Answer
 from theodolite.app.surfaces.notebook import asks, checked, function, own, performed
 from theodolite.app.workspace import Workspace
-from theodolite.engine.encoders import is_encoder, load, with_progress
+from theodolite.engine.encoders import is_encoder, load, with_checks
 from theodolite.engine.encoders.base import Encoder
 from theodolite.engine.errors import UserError
 from theodolite.engine.given import text, texts
@@ -279,7 +279,7 @@ def _several(value: Any) -> list[Any]:
     single = isinstance(value, str | bytes) or is_encoder(value) or not isinstance(value, Iterable)
     several = [value] if single else list(value)
     for one in filter(is_encoder, several):
-        missing = [name for name in ("name", "fingerprint") if not hasattr(one, name)]
+        missing = [name for name in ("name", "fingerprint", "dim") if not hasattr(one, name)]
         if missing:
             raise UserError(
                 f"A {type(one).__name__} has no {' and no '.join(missing)}, as encoders do.",
@@ -287,4 +287,4 @@ def _several(value: Any) -> list[Any]:
                 "('dir:FOLDER'), and give these to an encoder of your own.",
                 code="wrong-kind",
             )
-    return [with_progress(one) for one in several]
+    return [with_checks(one) for one in several]

@@ -1,6 +1,6 @@
 """From text to vectors. `load(spec)` is the entry point."""
 
-from theodolite.engine.encoders.base import Encoder, VectorCache, is_encoder, with_progress
+from theodolite.engine.encoders.base import Encoder, VectorCache, is_encoder, with_checks
 from theodolite.engine.encoders.cached import MemoryCache
 from theodolite.engine.encoders.facts import cuts_of, describe, stamp_of, warnings_of
 from theodolite.engine.encoders.loading import load
@@ -25,5 +25,5 @@ __all__ = [
     "similarity_of",
     "stamp_of",
     "warnings_of",
-    "with_progress",
+    "with_checks",
 ]

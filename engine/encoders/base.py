@@ -10,6 +10,8 @@ from typing import Any, Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
 
+from theodolite.engine.encoders.finite import finite
+from theodolite.engine.errors import UserError
 from theodolite.engine.progress import Progress
 
 
@@ -48,25 +50,48 @@ def is_encoder(value: object) -> TypeGuard[Encoder]:
     return hasattr(value, "encode") and not isinstance(value, str)
 
 
-def with_progress(given: Any) -> Any:
-    """What is given; of an encoder whose `encode` takes no progress, one that may be told of it."""
-    if not is_encoder(given) or "progress" in list(inspect.signature(given.encode).parameters)[1:2]:
+def with_checks(given: Any) -> Any:
+    """What is given; of an encoder of a person's own, one whose vectors are checked."""
+    if not is_encoder(given) or type(given).__module__.startswith("theodolite."):
         return given
-    return _Quiet(given)
+    return _Own(given)
 
 
-class _Quiet:
-    """An encoder of a person's own whose `encode` is given the sentences alone."""
+class _Own:
+    """An encoder of a person's own, whose `encode` may take the sentences alone."""
+
+    warnings: tuple[str, ...] = ()
 
     def __init__(self, encoder: Any) -> None:
         self._encoder = encoder
+        second = list(inspect.signature(encoder.encode).parameters)[1:2]
+        self._is_told = "progress" in second
 
     def __getattr__(self, name: str) -> Any:
-        return with_progress(getattr(self._encoder, name))
+        return with_checks(getattr(self._encoder, name))
 
-    def encode(self, sentences: Sequence[str], progress: Progress | None = None) -> Any:
+    def encode(self, sentences: Sequence[str], progress: Progress | None = None) -> np.ndarray:
         """See `Encoder.encode`."""
-        return self._encoder.encode(sentences)
+        told = (progress,) if self._is_told else ()
+        rows = rows_of(self._encoder.encode(sentences, *told), len(sentences), self.dim)
+        return finite(rows, sentences)
+
+
+def rows_of(given: Any, n: int, dim: int) -> np.ndarray:
+    """What an encoder gave for n sentences, an array or what becomes one, as float (n, dim)."""
+    try:
+        rows = np.asarray(given)
+        shape = f"vectors of shape {rows.shape}"
+        fits = rows.shape == (n, dim) and np.issubdtype(rows.dtype, np.number)
+    except (TypeError, ValueError, RuntimeError):  # lists of different lengths, a graph's tensor
+        shape, fits = f"a {type(given).__name__} that is no array", False
+    if not fits:
+        raise UserError(
+            f"The encoder gave {shape} for {n} sentences; expected ({n}, {dim}).",
+            "An encoder must give one vector a sentence, always of the dimension it announces.",
+            code="mismatch",
+        )
+    return rows
 
 
 def encoder_repr(encoder: Encoder) -> str:

@@ -3,9 +3,11 @@
 import csv
 import re
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import FrozenInstanceError
 from html import unescape
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -62,6 +64,30 @@ def test_an_encoder_as_an_object_is_no_name(own: th.Workspace) -> None:
         th.compare(["random:8", "random:4"], workspace=str(own.store.folder))
     assert str(own.store.folder) in repr(own)
     assert repr(rankers.load("bm25")) == "<ranker 'bm25'>"
+
+
+@pytest.mark.parametrize(
+    ("rows", "code", "named"),
+    [
+        (lambda n: [[1.0, 2.0]] * n, None, []),
+        (lambda n: np.ones((n, 3)), "mismatch", ["(2, 3)", "(2, 2)"]),
+        (lambda n: [[1.0, 2.0]] * (n + 1), "mismatch", ["(3, 2)"]),
+        (lambda n: [[1.0]] * (n - 1) + [[1.0, 2.0]], "mismatch", ["list"]),
+        (lambda n: [["a", "b"]] * n, "mismatch", ["(2, 2)"]),
+        (lambda n: np.full((n, 2), np.nan), "not-finite", ["cats sleep"]),
+    ],
+)
+def test_what_an_encoder_of_ones_own_gives_is_looked_at(
+    rows: Callable[[int], object], code: str | None, named: list[str]
+) -> None:
+    """Lists do as well as arrays; another shape is said before anything is searched in it."""
+    mine = SimpleNamespace(
+        name="mine", fingerprint="f", dim=2, encode=lambda sentences: rows(len(sentences))
+    )
+    expected = refused(code, *named) if code else nullcontext()
+    with expected:
+        found = th.search("dogs", ["cats sleep", "dogs run"], mine, k=1)
+        assert len(found.rows()) == 1
 
 
 @pytest.mark.parametrize(
