@@ -31,11 +31,13 @@ if TYPE_CHECKING:
     from theodolite.app.workspace import Workspace
     from theodolite.engine.decode import open_decoder
     from theodolite.engine.encoders import load
+    from theodolite.engine.errors import UserError
     from theodolite.engine.mteb.model import mteb
     from theodolite.engine.training import TrainSpec
 
 __all__ = [
     "TrainSpec",
+    "UserError",
     "Workspace",
     "choose",
     "compare",
@@ -60,6 +62,7 @@ _PLACES = {
         "theodolite.app.python.verbs",
     ),
     "TrainSpec": "theodolite.engine.training",
+    "UserError": "theodolite.engine.errors",
     "Workspace": "theodolite.app.workspace",
     "load": "theodolite.app.python.named",
     "mteb": "theodolite.engine.mteb.model",

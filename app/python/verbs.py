@@ -27,6 +27,7 @@ from theodolite.app.pages.map.answer import MAP
 from theodolite.app.pages.search.answer import SEARCH, SearchAnswer, SearchSpec, among
 from theodolite.app.question import Answer
 from theodolite.app.surfaces.notebook import asks, checked, function, own, performed
+from theodolite.app.terminal import check_writable
 from theodolite.app.workspace import Workspace
 from theodolite.engine.encoders import is_encoder, load, with_checks
 from theodolite.engine.encoders.base import Encoder
@@ -270,6 +271,7 @@ def gate_save(
         tasks: tasks, suites or files of your own, as a list or with commas.
         workspace: store and data; None for your own.
     """
+    check_writable(Path(baseline))
     *_, saved = save(own(workspace), encoder, tasks)
     write(saved, Path(baseline))
 

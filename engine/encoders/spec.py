@@ -504,7 +504,7 @@ def _source_hint(head: str, kind: str) -> str:
     known = _available()
     if known == LISTED_ONLY:
         return known
-    close = _closest(kind, SOURCES)
+    close = _closest(kind, (*SOURCES, "bm25", "splade:", "colbert:"))
     if close or not re.search(r"^[\w.\-]+$|[/\\]", head):
         return close + known
     of_hub = re.fullmatch(r"[\w.\-]+(/[\w.\-]+)?", head)

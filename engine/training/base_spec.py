@@ -113,7 +113,7 @@ class Setting:
         if self.choices is not None:
             return str(value) in self.choices
         if not self.is_number:
-            return True
+            return isinstance(value, (self.kind, tuple))
         kinds = int if self.kind is int else (int, float)
         return (
             isinstance(value, kinds)
@@ -135,7 +135,7 @@ class Setting:
 
     def _refusal(self, value: Any) -> UserError:
         """The error of a value, which says what was expected."""
-        expected = "true or false"
+        expected = "true or false" if self.kind is bool else "a text, such as the name of a file"
         if self.choices is not None:
             expected = f"one of {', '.join(self.choices)}"
         elif self.is_number:
@@ -251,7 +251,10 @@ class BaseSpec:
         """Check every field by itself."""
         kind: Any = type(self)
         for name, setting in settings(kind).items():
-            setting.check(getattr(self, name))
+            value = getattr(self, name)
+            if isinstance(value, Path):
+                vars(self)[name] = value = str(value)
+            setting.check(value)
         if self.name is not None:
             check_name(self.name)
 

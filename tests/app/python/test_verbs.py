@@ -62,6 +62,10 @@ def test_an_encoder_as_an_object_is_no_name(own: th.Workspace) -> None:
             th.evaluate(given, "StarterSTS")
     with refused("wrong-kind", "str", "theodolite.Workspace"):
         th.compare(["random:8", "random:4"], workspace=str(own.store.folder))
+    with refused("invalid", "train", "a dog"):
+        th.TrainSpec("unsup", "minilm", ["a dog", "a cat"], "")  # type: ignore[arg-type]
+    with refused("no-file", "nowhere"):
+        th.gate_save(own.store.folder / "nowhere" / "x.json", "minilm")
     assert str(own.store.folder) in repr(own)
     assert repr(rankers.load("bm25")) == "<ranker 'bm25'>"
 
