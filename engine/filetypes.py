@@ -36,16 +36,26 @@ _TO_DO = {
     "csv": "Open it and save the table as CSV; Excel calls the right one CSV UTF-8.",
     "rename": "Rename it to what it is, or save it again as CSV.",
     "pandas": "Save the table with pandas' to_parquet or to_csv.",
+    "r": "Save the table in R with write.csv.",
+    "xml": "Save the texts as a table in CSV, those that belong together in columns beside each "
+    "other.",
     "text": "Save it as plain text.",
     "unpack": "Unpack it, or pack it again as .gz.",
     "page": "It may be an error page in place of a download: get the file again.",
 }
 _ENDINGS = {
     **dict.fromkeys(
-        (".xlsx", ".xls", ".xlsm", ".ods", ".numbers", ".db", ".sqlite", ".sqlite3"), "csv"
+        (
+            *(".xlsx", ".xls", ".xlsm", ".xlsb", ".ods", ".numbers"),
+            *(".db", ".sqlite", ".sqlite3", ".mdb", ".accdb", ".sql"),
+        ),
+        "csv",
     ),
     **dict.fromkeys((".pkl", ".pickle", ".feather", ".arrow", ".h5", ".npy", ".npz"), "pandas"),
-    **dict.fromkeys((".pdf", ".doc", ".docx", ".rtf", ".odt"), "text"),
+    **dict.fromkeys((".dta", ".sav", ".sas7bdat", ".avro", ".orc"), "pandas"),
+    **dict.fromkeys((".rds", ".rda", ".rdata"), "r"),
+    **dict.fromkeys((".tmx", ".xliff", ".xlf", ".xml"), "xml"),
+    **dict.fromkeys((".pdf", ".doc", ".docx", ".rtf", ".odt", ".pptx", ".odp", ".epub"), "text"),
     **dict.fromkeys((".bz2", ".xz", ".zst", ".7z", ".rar", ".tar", ".tgz"), "unpack"),
 }
 """Endings of names that are not read here -> what to do about them."""

@@ -60,6 +60,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "label": (
         *("label", "labelname", "labeltext", "category", "topic", "class", "intent", "target"),
         *("emotion", "sentiment", "goldlabel", "labels", "isduplicate", "quality", "accept"),
+        *("genre", "stars"),
     ),
     "anchor": ("anchor", "sent0", "query", "premise", "question", "userinput"),
     "positive": (
@@ -147,6 +148,8 @@ def guess(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> tuple[Kind, 
     if {"anchor", "document", "negative"} <= roles.keys() and "positive" not in roles:
         # What `mine_hard_negatives` writes of questions and answers.
         roles["positive"] = roles["document"]
+    if {*map(_bare, columns)} <= {"anchor", "query", "positive"} and len(columns) == 2:
+        roles["query"], roles["document"] = roles["anchor"], roles["positive"]
     if "grade" in roles and not (
         roles["grade"] in numeric and _is_whole(rows, columns.index(roles["grade"]))
     ):
@@ -157,8 +160,11 @@ def guess(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> tuple[Kind, 
     if answered:
         roles.pop("label", None)
     elif "label" not in roles and not unnamed:
-        values = {c: [str(cell) for cell in cells[c]] for c in columns if c not in roles.values()}
+        rating = "" if named else roles.get("score", "")
+        free = [c for c in columns if c not in roles.values() or c == rating]
+        values = {c: [str(cell) for cell in cells[c]] for c in free}
         labels = [c for c in candidates(values)[1] if not named or set(values[c]) == {"0", "1"}]
+        labels = [rating] if rating in labels else labels
         roles |= {"label": labels[0]} if len(labels) == 1 else {}
     two = two or (len(columns) == 2 and all(is_language(last_part(c)) for c in columns))
     if unnamed and (kind := _by_place(columns, rows, numeric)):
@@ -210,6 +216,9 @@ def _correct(roles: dict[str, str], cells: Mapping[str, Sequence[Any]]) -> None:
     scores = values.get("score")
     if scores and not any(map(is_number, scores)):
         del roles["score"]
+    longest = candidates({c: [str(cell) for cell in cells[c]] for c in cells})[0]
+    if _bare(last_part(roles.get("text", ""))) == "title" and longest:
+        roles["text"] = longest[0]
     labels = values.get("label", [])
     if len(labels) > 3 and len(set(labels)) == len(labels) and _is_text(labels):
         del roles["label"]
@@ -353,7 +362,8 @@ def candidates(values: Mapping[str, Sequence[str]]) -> tuple[list[str], list[str
     """
     length = {name: sum(map(len, cells)) for name, cells in values.items()}
     texts = sorted((n for n, cells in values.items() if _is_text(cells)), key=lambda n: -length[n])
-    return texts, [name for name, cells in values.items() if _is_label(cells)]
+    ids = {n for n in values if _bare(n).endswith("id") and all(map(_CODE.fullmatch, values[n]))}
+    return texts, [name for name in values if name not in ids and _is_label(values[name])]
 
 
 def _is_text(cells: Sequence[str]) -> bool:

@@ -26,6 +26,7 @@ from theodolite.engine.datasets.files import listed, other_encoding, pieces, rea
 from theodolite.engine.datasets.formats import (
     open_table,
     split_by_labels,
+    split_sets,
     text_of,
     texts_in,
     whole_rows,
@@ -150,7 +151,8 @@ def _judged(file: Path, target: Path) -> int:
         Their number; 0 where there are no such lists.
     """
     try:
-        table = split_by_labels(open_table(file, file.name))
+        opened = open_table(file, file.name)
+        table = split_sets(split_by_labels(opened))
         _, found = guess(table.columns, [])
         first = next(table.rows, None)
     except UserError:  # as its reader will say
@@ -158,7 +160,8 @@ def _judged(file: Path, target: Path) -> int:
     if first is None or not {"anchor", "positive"} <= found.keys():
         return 0
     several = _parsed(dict(zip(table.columns, first[1], strict=False)).get(found["positive"]))
-    if not isinstance(several, list) or not isinstance(next(iter(texts_in(several)), ""), str):
+    are_lists = isinstance(several, list) or table.columns != opened.columns
+    if not are_lists or not isinstance(next(iter(texts_in(several)), ""), str):
         return 0  # numbers may be ids of documents that stand elsewhere
     place = {column: at for at, column in enumerate(table.columns)}
     query, right = place[found["anchor"]], place[found["positive"]]
@@ -247,7 +250,8 @@ def _sheet(file: Path, target: Path, sheet: str) -> Converted:
                 f"Its sheets are: {listed(names)}." if names else "Save the table as CSV UTF-8.",
                 code="unknown",
             )
-        for picked in (sheet,) if sheet else names:
+        seen = [page.title for page in book.worksheets if page.sheet_state == "visible"]
+        for picked in (sheet,) if sheet else seen or names:
             has_gaps = _write(book[picked], target, file.name)
             if target.stat().st_size:
                 lacks_values = has_gaps and _lacks_values(file, book[picked])

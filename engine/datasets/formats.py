@@ -39,6 +39,7 @@ from theodolite.engine.datasets.files import (
 from theodolite.engine.datasets.parquet import Choose, Opaque, ParquetFile
 from theodolite.engine.errors import UserError
 
+PAIR = ("anchor", "positive")
 TableRow = tuple[int, list[Any]]
 """A row's number (line of a text file, row of Parquet; from 1) and its cells."""
 
@@ -220,6 +221,22 @@ def split_by_labels(table: Table) -> Table:
     rows = ((n, split(cells) if len(cells) == width else cells) for n, cells in table.rows)
     columns = (*(table.columns[i] for i in kept), "positive", "negative")
     return replace(table, columns=columns, rows=rows)
+
+
+def split_sets(table: Table) -> Table:
+    """Return pairs as sentence-transformers publishes them, `{"set": [a, b]}`, as two columns.
+
+    Larger sets stay as they are: none of their texts is the hard negative that a third one would be
+    taken for.
+    """
+    if table.columns != ("set",):
+        return table
+    first = list(islice(table.rows, _ROWS_OF_KEYS))
+    table = replace(table, rows=chain(first, table.rows))
+    if not all(isinstance(one, list) and len(one) == len(PAIR) for _, (one,) in first):
+        return table
+    rows = ((n, cell if isinstance(cell, list) else []) for n, (cell,) in table.rows)
+    return replace(table, columns=PAIR, rows=rows)
 
 
 def _are_labelled(texts: Any, labels: Any) -> bool:
@@ -453,7 +470,12 @@ def _name_columns(rows: Iterator[TableRow], header: bool) -> Table:
     # Cells of JSON may be numbers.
     names = [str(cell).strip(_MARK).strip() if header else "" for cell in first[1]]
     columns, repeated = _distinct(names)
-    return Table(columns, rows if header else chain([first], rows), header, repeated=repeated)
+    if not header:
+        return Table(columns, chain([first], rows), header, repeated=repeated)
+    below = list(islice(rows, 2))
+    if len(below) == 2 and any(str(cell).startswith('{"ImportId"') for cell in below[1][1]):
+        below = []  # Qualtrics writes the questions there, and its own numbers of them
+    return Table(columns, chain(below, rows), header, repeated=repeated)
 
 
 def _distinct(names: list[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:

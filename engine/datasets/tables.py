@@ -7,6 +7,7 @@ data = read(path, "mine.csv", shown.mapping)
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping as MappingABC, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
@@ -40,6 +41,10 @@ _MAX_SHOWN_CHARACTERS = 1000
 """Characters of a cell that a preview inspects and shows."""
 _NO_LABEL = ("", "NULL", "#N/A", "nan", "NaN", "<NA>")
 """What a missing value becomes as text, in databases, Excel and pandas."""
+_JUDGED = re.compile(r"\S+\s+(?:0|Q0)\s+\S+\s+-?\d+(?:\s+\S+\s+\S+)?")
+"""A line of TREC's judgements, or of what a system found."""
+_REFUSED = {"reject", "ignore"}
+"""What annotators answer in Prodigy to a label that is not accepted."""
 
 
 @dataclass(frozen=True)
@@ -151,6 +156,8 @@ def preview(source: Path | bytes, filename: str, header: bool | None = None) -> 
     sample = _sample(table)
     if not sample:
         raise _no_rows(filename, table)
+    if all(_JUDGED.fullmatch(" ".join(map(str, cells))) for _, cells in sample):
+        raise _are_judgements(filename)
     kind, guesses, left_out = _guess(table.columns, sample)
     count, problems = _problems(table, sample, kind, guesses)
     if left_out:
@@ -232,11 +239,15 @@ def _together(
 
 def _refuse_judgements(filename: str) -> None:
     if filename.lower().removesuffix(".gz").endswith(TREC):
-        raise UserError(
-            f"{filename} is a file of judgements by its name, without queries and documents.",
-            "Add it with them, as one data set: corpus.jsonl, queries.jsonl and this file.",
-            code="wrong-kind",
-        )
+        raise _are_judgements(filename)
+
+
+def _are_judgements(filename: str) -> UserError:
+    return UserError(
+        f"{filename} has judgements or ranks of documents, without queries and documents.",
+        "Add judgements with them, as one data set: corpus.jsonl, queries.jsonl and this file.",
+        code="wrong-kind",
+    )
 
 
 def guesses_of(source: Path | bytes, filename: str) -> dict[str, str]:
@@ -315,22 +326,34 @@ def labelled_rows(source: Path | bytes, filename: str, mapping: Mapping) -> tupl
 
     Returns:
         The labelled rows as JSON lines, an object of roles each, and the number of rows without a
-        label; an empty string and 0 if all rows have one or the mapping has no label.
+        label, or with one that was rejected; an empty string and 0 if all rows have one or the
+        mapping has no label.
     """
     if "label" not in mapping.columns or archives.is_archive(filename):
         return "", 0
     table = _open(source, filename, mapping.columns, mapping.header)
     places = {role: table.columns.index(column) for role, column in mapping.columns.items()}
-    labels, without = list[str](), 0
+    answers = table.columns.index("answer") if "answer" in table.columns else None
+    rows: list[tuple[str | None, str, str]] = []
     for _, cells in table.rows:
         if len(cells) != len(table.columns):  # `read` reports it
             return "", 0
-        if _as_label(cells[places["label"]]) is None:
-            without += 1
-        else:
-            row = {role: as_text(cells[place]) for role, place in places.items()}
-            labels.append(json.dumps(row))
-    return ("".join(f"{row}\n" for row in labels), without) if without else ("", 0)
+        row = {role: as_text(cells[place]) for role, place in places.items()}
+        answer = "" if answers is None else short(cells[answers])
+        rows.append((_as_label(cells[places["label"]]), answer, json.dumps(row)))
+    without = {None, *_unlabelled(mapping.kind, {label for label, _, _ in rows})}
+    refused = _REFUSED if {answer for _, answer, _ in rows} <= {"accept", *_REFUSED} else set()
+    labelled = [row for label, answer, row in rows if not (label in without or answer in refused)]
+    if len(labelled) == len(rows):
+        return "", 0
+    return "".join(f"{row}\n" for row in labelled), len(rows) - len(labelled)
+
+
+def _unlabelled(kind: Kind, labels: set[str | None]) -> set[str]:
+    """The labels that say there is none: of pairs on which SNLI's annotators did not agree."""
+    if kind != "labelled-pairs":
+        return set()
+    return {"-", "-1"} if {"0", "1", "2"} <= labels else {"-"}
 
 
 def read_columns(

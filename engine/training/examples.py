@@ -43,6 +43,7 @@ from theodolite.engine.datasets.formats import (
     lines_of,
     open_table,
     split_by_labels,
+    split_sets,
     text_of,
     texts_in,
     whole_rows,
@@ -245,7 +246,7 @@ def _of_file(path: Path, name: str, wanted: ExamplesSpec, folder: Path) -> Examp
     if wanted.objective == "next-sentence":
         raise no_running_text(name, "columns")
     opened = open_table(path, name, bounded=False)
-    table = _split_sets(split_by_labels(opened))
+    table = split_sets(split_by_labels(opened))
     # One row of Parquet: others may hold what cannot be read, in columns that are not needed.
     table, first = _peek(table, 1 if dialect.ending == ".parquet" else _FIRST)
     layout = _layout(name, table, first)
@@ -263,21 +264,6 @@ def _of_file(path: Path, name: str, wanted: ExamplesSpec, folder: Path) -> Examp
     return _READERS["sentences" if wanted.single else layout.kind](
         _WholeRows(name, table, layout, wanted.width(layout.columns)), wanted, folder
     )
-
-
-def _split_sets(table: Table) -> Table:
-    """Return pairs as sentence-transformers publishes them, `{"set": [a, b]}`, as two columns.
-
-    Larger sets stay as they are: none of their texts is the hard negative that a third one would be
-    taken for.
-    """
-    if table.columns != ("set",):
-        return table
-    table, first = _peek(table, _FIRST)
-    if not all(isinstance(one, list) and len(one) == len(PAIR) for (one,) in first):
-        return table
-    rows = ((n, cell if isinstance(cell, list) else []) for n, (cell,) in table.rows)
-    return replace(table, columns=PAIR, rows=rows)
 
 
 def _peek(table: Table, most: int) -> tuple[Table, list[list[Any]]]:

@@ -441,7 +441,9 @@ def mapping_of(
                 f"No column of {file.name} looks like the {' or the '.join(missing)} of "
                 f"{type_name}. "
                 f"Its columns are: {listed(seen.columns)}.",
-                f"Name the column in Columns (--columns): {known}",
+                "Each row needs its text in a column of its own, not in a list or an object. "
+                * (not seen.guesses)
+                + f"Name the column in Columns (--columns): {known}",
                 code="unknown",
             )
     return Mapping(type_name, chosen, seen.header, of)

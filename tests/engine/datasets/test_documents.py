@@ -270,6 +270,9 @@ def test_a_sheet_of_excel(tmp_path: Path) -> None:
     for name, code in {"Other": "unknown", "Empty": "missing"}.items():
         with refused(code, name):
             convert(file, tmp_path, name)
+    book["Notes"].sheet_state = "hidden"
+    book.save(file)
+    assert convert(file, tmp_path).sheet == "Rows"
 
 
 @pytest.mark.parametrize(("made", "says"), [("=1+1", True), (None, False), (2, False)])
@@ -522,6 +525,8 @@ def test_lists_of_texts_are_judged_documents(tmp_path: Path) -> None:
     ]
     pq.write_table(pa.Table.from_pylist(labelled), tmp_path / "z.parquet")
     assert convert(tmp_path / "z.parquet", own).path.read_text() == found.path.read_text()
+    sets = folder.files(tmp_path, {"s.jsonl": '{"set": ["a", "b"]}\n{"set": ["e", "d"]}\n'})
+    assert "2 documents" in convert(sets / "s.jsonl", own).note
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from tests.errors import refused
 from tests.fakes.folder import files, parquet
 from theodolite.engine.corpus.cut import texts_of
 from theodolite.engine.datasets import Catalog, formats, limits
-from theodolite.engine.datasets.tables import Mapping, preview, read
+from theodolite.engine.datasets.tables import Mapping, labelled_rows, preview, read
 from theodolite.engine.training.examples import open_examples
 
 PAIRS = Mapping("pairs", {"left": "sentence1", "right": "sentence2", "score": "score"})
@@ -188,6 +188,10 @@ def test_a_file_without_header() -> None:
         mapping = preview("\n".join(rows).encode(), "x.tsv").mapping
         assert mapping.kind == kind
         assert mapping.columns == {name: f"column {n}" for n, name in enumerate(names, 1)}
+    # Qualtrics writes two lines more: the questions, and its own numbers of them.
+    more = 'Name,Answer\n"{""ImportId"":""_recordId""}","{""ImportId"":""QID1""}"\n'
+    answers = "".join(f"R{i},The answer {i} of all\n" for i in range(9))
+    assert preview(f"ResponseId,Q1\n{more}{answers}".encode(), "x.csv").n_rows == 9
     # Two words above pairs of words may be names or words, which is said.
     look = preview(b"singular,plural\ncat,cats\ndog,dogs\nmouse,mice\n", "x.csv")
     assert (look.columns, "first line" in look.problems[0]) == (("singular", "plural"), True)
@@ -200,6 +204,14 @@ def test_a_file_without_header() -> None:
         ("created_at,sentiment,text", "2026-01-0NO,good,The text NO", "labels", "text sentiment"),
         ("tweet_created,text", "2015-02-24 11:3NO,The tweet NO is long", "sentences", "text"),
         ("Text,Score,PairID", "The long text NO,NO.5,p20NO", "sentences", "Text"),
+        # A product's id repeats, but is no label; a title stands beside a longer text.
+        ("ProductId,Score,Text", "B0NO%2X,NO%2,The long text NO", "labels", "Text Score"),
+        (
+            "Title,Land,Genre,Plot",
+            "Film NO,L NO%2,K NO%2,The plot of film NO",
+            "labels",
+            "Plot Genre",
+        ),
         ("text,url", "The long text NO,https://a.org/NO", "sentences", "text"),
         # Pairs by names: QNLI's and ANLI's; a class of two that no name tells.
         ("question,sentence,label", "What NO?,It is NO,NO%2", "labelled-pairs", None),
@@ -219,6 +231,25 @@ def test_columns_beside_the_texts_are_told(
     mapping = preview("\n".join([header, *rows]).encode(), "x.csv").mapping
     columns = [*mapping.columns.values()]
     assert (mapping.kind, columns) == (kind, found.split() if found else header.split(","))
+
+
+def test_rows_without_a_label_are_told_from_the_others() -> None:
+    """SNLI's without a majority, the hub's -1, and what an annotator rejected in Prodigy."""
+    pairs = Mapping("labelled-pairs", {"left": "a", "right": "b", "label": "label"})
+    texts = Mapping("labels", {"text": "a", "label": "label"})
+    for labels, mapping, more, without in (
+        ("yes no -", pairs, "", 1),
+        ("0 1 2 -1", pairs, "", 1),
+        ("-1 0 1", pairs, "", 0),  # a scale
+        ("yes no -", texts, "", 0),
+        ("yes no no", texts, "accept reject ignore", 2),
+        ("yes no no", texts, "Paris Rome Bonn", 0),
+    ):
+        answers = more.split() or [""] * 4
+        rows = [f"A text.,Another.,{x},{y}" for x, y in zip(labels.split(), answers, strict=False)]
+        file = "\n".join(["a,b,label,answer", *rows]).encode()
+        kept, count = labelled_rows(file, "x.csv", mapping)
+        assert count == without and len(kept.splitlines()) == (len(rows) - count) * (count > 0)
 
 
 @pytest.mark.parametrize("name", ["x.txt", "x.txt.gz"])
@@ -736,6 +767,9 @@ LFS = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a2146\nsize 90
             "another script",
         ),
         ("x.sqlite", b"", "wrong-kind", "CSV"),
+        ("x.sav", b"", "wrong-kind", "pandas"),
+        ("judged.txt", b"1 0 d1 1\n1 0 d2 0\n", "wrong-kind", "queries.jsonl"),
+        ("run.tsv", b"1\tQ0\td1\t1\t9.5\tbm25\n", "wrong-kind", "queries.jsonl"),
         ("x.qrels", b"q1 0 d1 1\n", "wrong-kind", "qrels"),  # judgements alone are no sentences
         ("x.feather", b"", "wrong-kind", "to_parquet"),
         ("x.csv.bz2", b"", "wrong-kind", "Unpack"),
