@@ -1,9 +1,10 @@
 """Retrieval in BEIR's layout: `corpus.jsonl`, `queries.jsonl` and `qrels/SPLIT.tsv`.
 
-Each file may also be a table or Parquet, packed as `.gz`, or come in numbered parts, as on the hub
-(`corpus-00000-of-00002.parquet`, `corpus_0.jsonl`), which are read in order; judgements may have
-TREC's four columns, and columns `start` and `end` of the passage that answers, in characters of its
-document.
+MS MARCO and LoTTE call them `collection.tsv`, `queries.dev.tsv` and `qrels.dev.tsv`, and
+`questions.search.tsv` and `qas.search.jsonl`. Each file may also be a table or Parquet, packed as
+`.gz`, or come in numbered parts, as on the hub (`corpus-00000-of-00002.parquet`, `corpus_0.jsonl`),
+which are read in order; judgements may have TREC's four columns, and columns `start` and `end` of
+the passage that answers, in characters of its document.
 `top_ranked/SPLIT.jsonl` (query-id, corpus-ids), as on the hub, makes it a reranking set.
 
 Source: beir-cellar/beir, the data loader; embeddings-benchmark/mteb, `abstasks/retrieval.py`.
@@ -41,14 +42,19 @@ _DOCUMENT = ("corpus-id", "corpus_id", "doc-id", "doc_id", "docid", "docno", "pi
 _GRADE = ("score", "grade", "relevance", "rel", "label")
 _SPAN = ("start", "end")
 _SPLITS = ("train", "dev", "val", "validation", "test")
-_WHOLE = {"corpus": "corpus", "documents": "corpus", "queries": "queries"}
+_WHOLE = {
+    **dict.fromkeys(("corpus", "documents", "collection"), "corpus"),
+    **dict.fromkeys(("queries", "questions"), "queries"),
+}
+_OF_SPLIT = re.compile(r"(?:queries|questions)\.(.+)")
+"""Queries as MS MARCO and LoTTE name them: queries.dev.tsv."""
 PART = re.compile(r"[-_.]?\d+-of-\d+")
 """The number of a part, as in train-00000-of-00002.parquet."""
 _NUMBER = re.compile(r"[-_.](\d+)(?:-of-(\d+))?(?=\.|$)")
 """The same, or without how many there are, as in corpus_0.jsonl."""
 Files = tuple[str, ...]
 """The names of the parts of what is one file elsewhere."""
-_QRELS = re.compile(r"^qrels?[._-]?|[._-]?qrels?$")
+_QRELS = re.compile(r"^(?:qrels?|qas)[._-]?|[._-]?qrels?$")
 
 
 @dataclass(frozen=True)
@@ -182,7 +188,7 @@ def layout(names: Iterable[str]) -> Layout:
     if missing:
         name = "judgements (qrels)" if missing[0] == "qrels" else missing[0]
         raise UserError(f"There is no file of {name}.", f"Expected: {EXPECTED}.", code="no-file")
-    corpus, queries = roles["corpus"][""], roles["queries"][""]
+    corpus, queries = roles["corpus"][""], tuple(chain(*roles["queries"].values()))
     return Layout(corpus, queries, roles["qrels"], roles.get("top_ranked", {}))
 
 
@@ -225,6 +231,8 @@ def _part(path: PurePosixPath) -> tuple[str | None, str]:
     plain = _NUMBER.sub("", stem)
     if plain in _WHOLE:
         return _WHOLE[plain], ""
+    if of_split := _OF_SPLIT.fullmatch(plain):
+        return "queries", of_split[1]
     if parent in _WHOLE and stem in _SPLITS and not path.name.endswith(".txt"):
         return _WHOLE[parent], ""  # corpus/test-00000-of-00001.parquet, on the hub
     if parent in ("qrels", "top_ranked"):
@@ -300,6 +308,10 @@ def _judgements(rows: Iterator[tuple[str, dict[str, Any]]]) -> Iterator[Judged]:
                 "Give the judgements (qrels): query, 0, document and grade.",
                 code="wrong-kind",
             )
+        if isinstance(answers := row.get("answer_pids"), list):  # LoTTE lists them
+            query = _value(place, row, _QUERY, 0)
+            yield from (Judged(place, query, str(answer), "1") for answer in answers)
+            continue
         if len(row) == 2 and not all(name.startswith("column ") for name in row):
             row = row | {_GRADE[0]: 1}  # NanoBEIR names the relevant ones alone
         if not 3 <= len(row):

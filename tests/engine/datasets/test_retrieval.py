@@ -9,7 +9,7 @@ import pytest
 
 from tests.errors import refused
 from tests.fakes.folder import files
-from theodolite.engine.datasets import Catalog, Retrieval, tables
+from theodolite.engine.datasets import Catalog, Retrieval, beir, tables
 
 CORPUS = (
     '{"_id": "d1", "title": "Tea", "text": "It is brewed."}\n'
@@ -59,6 +59,21 @@ def test_a_folder_of_beir_is_read_without_a_line_of_code(tmp_path: Path) -> None
     # NanoBEIR names the relevant documents alone.
     named = folder(tmp_path / "nano", qrels="query-id\tcorpus-id\nq1\td2\n").load("drinks")
     assert named.judgements == {"test": {"q1": {"d2": 1}}}
+
+
+@pytest.mark.parametrize(
+    ("queries", "judged", "line"),
+    [
+        ("queries.dev.tsv", "qrels.dev.tsv", "7\t0\t3\t1\n"),
+        ("questions.dev.tsv", "qas.dev.jsonl", '{"qid": 7, "query": "How?", "answer_pids": [3]}\n'),
+    ],
+    ids=["MS MARCO", "LoTTE"],
+)
+def test_files_as_others_name_them(queries: str, judged: str, line: str) -> None:
+    names = {"collection.tsv": "3\tBrew it.\n4\tA cup.\n", queries: "7\tHow?\n", judged: line}
+    data = beir.read("tea", {name: text.encode() for name, text in names.items()}, "tea")
+    assert data.judgements == {"dev": {"7": {"3": 1}}}
+    assert (data.queries["7"], [*data.documents.values()]) == ("How?", ["Brew it.", "A cup."])
 
 
 def test_languages_of_one_set_are_its_parts_and_ask_one_another(tmp_path: Path) -> None:
