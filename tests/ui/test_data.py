@@ -65,6 +65,10 @@ def test_a_file_becomes_a_data_set_and_is_removed_again(visit, workspace, tmp_pa
     page.locator("#kind").get_by_label("Scored pairs").check()
     page.locator("#take-in").click()
     says(page.locator("#preview"), "upload:graded", HOSTILE)
+    bringing(page).set_input_files(BOX, file)  # the same once more
+    page.locator("#take-in").click()
+    expect(page.locator("#take-in")).to_be_hidden()
+    expect(page.locator("#more.t-open")).to_have_count(0)
     page.evaluate("history.back()")  # not off the page
     expect(page.locator("#preview section")).to_have_count(0)
     assert address_of(page) == "data"

@@ -93,7 +93,7 @@ def build(workspace: Workspace) -> None:
         return {command: parts.command(["theodolite", *CHOOSE.command(spec)])}
 
     def turn_to(name: str) -> Answer:
-        return {controls["data"]: _data(workspace, name), run: "", moved: name}
+        return {controls["data"]: _data(workspace, name.strip()), run: "", moved: name}
 
     # A typed spec is no input to Gradio, but a change.
     box = controls["encoders"]

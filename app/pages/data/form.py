@@ -106,7 +106,7 @@ def build(workspace: Workspace, *, again: bool = False) -> Any:
         again: whether the file stays, to be added once more with other columns.
 
     Returns:
-        A hidden box with the name of the data set added last; it fires `change`.
+        A hidden box with the name of the data set added last, to be stripped; it fires `change`.
     """
     added = gr.Textbox(visible="hidden", label="Added", elem_id="kept")
     controls = Controls(*CONTROLS)
@@ -189,7 +189,9 @@ def build(workspace: Workspace, *, again: bool = False) -> Any:
             name = values.name.strip()
             row = service.keep(workspace, path, path.name, name, mapping, notes=folder.notes)
         closed = {} if again else {file: None, **hidden}
-        return {added: f"upload:{row['name']}", **closed}
+        name = f"upload:{row['name']}"
+        # The box has to change, also where the same name is added once more.
+        return {added: f"{name} " if values.added == name else name, **closed}
 
     shape(fields_of, {kind: [kind for _, kind in OFFERED]})
     rest = [controls[name] for name in controls if name not in ("file", "header")]
@@ -198,7 +200,8 @@ def build(workspace: Workspace, *, again: bool = False) -> Any:
     on(other, read_new, controls, outputs, notice, show_progress_on=file)
     asks = [sheet.input, controls["header"].input]
     on(asks, read, controls, outputs, notice, show_progress_on=file)
-    on(add.click, take, controls, [added, file, *hidden], notice, show_progress_on=add).then(
+    given = {**controls, "added": added}
+    on(add.click, take, given, [added, file, *hidden], notice, show_progress_on=add).then(
         None, js=TO_NOTICE
     )
     return added

@@ -91,7 +91,7 @@ def build(workspace: Workspace) -> None:
         return {find: address.first(request, "find"), opened: name, panel.run: run}
 
     def show(values: Values, request: gr.Request) -> Iterator[Answer]:
-        yield from changes(_open(workspace, values.set, request.session_hash))
+        yield from changes(_open(workspace, values.set.strip(), request.session_hash))
 
     def act(values: Values, event: PageEvent, request: gr.Request) -> Iterator[Answer]:
         yield from changes(_act(workspace, values.set, event, request.session_hash))

@@ -216,7 +216,7 @@ def counts(data: Dataset) -> dict[str, str]:
 
 
 def _each(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{name} {formats.count(n)}" for name, n in counts.items())
+    return ", ".join(f"{name} ({formats.count(n)})" for name, n in counts.items())
 
 
 def table(data: Dataset) -> tuple[tuple[str, ...], Iterable[Sequence[Any]]]:

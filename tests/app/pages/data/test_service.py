@@ -148,7 +148,7 @@ def test_rows_are_shown_with_what_they_were_judged(home: Path) -> None:
     assert pairs[0] == {"part": "all", "left": "ein Schiff", "right": "ein Boot", "score": 2.8}
     assert labels[1] == {"label": "land", "sentence": "a hill"}
     assert judged[0]["judged documents, grade first"] == "1 Brew it.; 0 Grind it."
-    assert "2 labels: sea 2, land 1" in said("data", "show", "upload:labels")
+    assert "2 labels: sea (2), land (1)" in said("data", "show", "upload:labels")
 
 
 def test_what_is_doubtful_is_said_when_a_file_is_added(home: Path) -> None:
