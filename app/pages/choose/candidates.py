@@ -36,7 +36,7 @@ MAX_SENTENCES = 40_000
 
 @dataclass(frozen=True)
 class ChooseSpec(Spec):
-    """Decide which encoder to take for your data, and how sure that is.
+    """Decide which encoder or retrieval set-up to take for your data, and how sure that is.
 
     Who is best, who ties with it, the cheapest that is shown to lose less than a margin, in its
     smallest vectors, how many more examples would end the ties, and what speaks against trusting

@@ -84,7 +84,7 @@ class DiagnoseJob(Job):
             text = next((name for name in unseen if name in names), HELD_OUT)
         elif text == "held-out":
             text = HELD_OUT
-        elif expand(text).is_file():
+        elif _is_file(workspace, text):
             text = str(expand(text).absolute())
         return cls(row.encoder, row.name, text, sentences)
 
@@ -95,12 +95,17 @@ class DiagnoseJob(Job):
 
     def validate(self, workspace: Workspace) -> None:
         """Refuse a text that is gone."""
-        if self.text != HELD_OUT and not expand(self.text).is_file():
+        if self.text != HELD_OUT and not _is_file(workspace, self.text):
             workspace.catalog.stamp(self.text)
 
     def work(self, workspace: Workspace, position: int, reporter: Reporter) -> Iterator[Diagnosis]:
         """Diagnose, store the result, and yield the diagnosis."""
         yield diagnose_decoder(workspace, self, reporter.tick)
+
+
+def _is_file(workspace: Workspace, text: str) -> bool:
+    """Whether a text is a file; visitors are not told which files there are."""
+    return not workspace.read_only and expand(text).is_file()
 
 
 def queue_again(workspace: Workspace, row: Mapping[str, Any]) -> str:

@@ -110,6 +110,9 @@ def test_what_cannot_be_diagnosed_is_said_before(workspace: Workspace, tmp_path:
         list(so_far(workspace, DiagnoseSpec(ENCODER, "upload:gone"), lambda job: False))
     file = tmp_path / "known.txt"
     file.write_text("\n".join(known_sentences()) + "\n", encoding="utf-8")
+    demo = Workspace(workspace.store.folder, read_only=True)
+    with refused("unknown", "no data set"):  # whether there is such a file is not told
+        list(so_far(demo, DiagnoseSpec(ENCODER, str(file)), lambda job: False))
     for path, code in ((str(file), "too-few"), ("/nowhere/at/all.txt", "no-file")):
         with refused(code, Path(path).name):
             diagnosing.diagnose_decoder(
