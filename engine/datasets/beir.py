@@ -54,7 +54,7 @@ _NUMBER = re.compile(r"[-_.](\d+)(?:-of-(\d+))?(?=\.|$)")
 """The same, or without how many there are, as in corpus_0.jsonl."""
 Files = tuple[str, ...]
 """The names of the parts of what is one file elsewhere."""
-_QRELS = re.compile(r"^(?:qrels?|qas)[._-]?|[._-]?qrels?$")
+_QRELS = re.compile(r"^qrels?[._-]?|^qas\.|[._-]?qrels?$")
 
 
 @dataclass(frozen=True)

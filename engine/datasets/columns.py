@@ -148,7 +148,7 @@ def guess(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> tuple[Kind, 
     if {"anchor", "document", "negative"} <= roles.keys() and "positive" not in roles:
         # What `mine_hard_negatives` writes of questions and answers.
         roles["positive"] = roles["document"]
-    if {*map(_bare, columns)} <= {"anchor", "query", "positive"} and len(columns) == 2:
+    if {*map(_bare, columns)} in ({"anchor", "positive"}, {"query", "positive"}):
         roles["query"], roles["document"] = roles["anchor"], roles["positive"]
     if "grade" in roles and not (
         roles["grade"] in numeric and _is_whole(rows, columns.index(roles["grade"]))
@@ -216,9 +216,9 @@ def _correct(roles: dict[str, str], cells: Mapping[str, Sequence[Any]]) -> None:
     scores = values.get("score")
     if scores and not any(map(is_number, scores)):
         del roles["score"]
-    longest = candidates({c: [str(cell) for cell in cells[c]] for c in cells})[0]
-    if _bare(last_part(roles.get("text", ""))) == "title" and longest:
-        roles["text"] = longest[0]
+    if _bare(last_part(roles.get("text", ""))) == "title":
+        texts = candidates({c: [str(cell) for cell in cells[c]] for c in cells})[0]
+        roles["text"] = next(iter(texts), roles["text"])
     labels = values.get("label", [])
     if len(labels) > 3 and len(set(labels)) == len(labels) and _is_text(labels):
         del roles["label"]

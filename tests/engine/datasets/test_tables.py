@@ -149,6 +149,8 @@ def test_a_split_makes_parts_of_pairs() -> None:
         ),
         ("caption", "A dog on a lawn.", "sentences", ["caption"]),
         ("query,answer", "Why so?,It is so.", "retrieval", ["query", "answer"]),
+        ("anchor,positive", "Why so?,It is so.", "retrieval", ["anchor", "positive"]),
+        ("anchor,query", "Why so?,It is so.", "sentences", ["query"]),
         ("id,question,answer", "7,Why so?,It is so.", "retrieval", ["question", "answer"]),
     ],
 )
