@@ -10,8 +10,9 @@ No information is in the colour alone: a position or a shape repeats it.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -313,8 +314,7 @@ def space(points: Mapping[str, tuple[float, float]]) -> Figure:
         x=[uniformity for _, uniformity in points.values()],
         y=[alignment for alignment, _ in points.values()],
         mode="markers+text",
-        text=[plain(formats.shorten(name, 22)) for name in names],
-        textposition="top center",
+        **names_beside(names, *zip(*[(u, a) for a, u in points.values()], strict=True)),
         cliponaxis=False,
         marker={"size": 12, "color": [SERIES[i % len(SERIES)] for i in range(len(names))]},
         customdata=[[plain(name), formats.cosine(points[name][0])] for name in names],
@@ -338,6 +338,81 @@ def row_height(rows: int) -> int:
 def scatter(**properties: Any) -> Trace:
     """Points, lines or both."""
     return {"type": "scatter", **properties}
+
+
+_WIDTH, _HEIGHT, _PAD = 252, 270, 18
+"""Pixels of a chart's inside on a phone, where it is smallest, and between its edge and a point."""
+_LETTER, _LINE, _BESIDE = 6.6, 14, 8
+"""Pixels of a letter, of a line of text, and between a point and its name."""
+Box = tuple[float, float, float, float]
+"""Left, low, right and high."""
+
+
+def names_beside(
+    names: Sequence[str],
+    x: Sequence[float],
+    y: Sequence[float],
+    first: Collection[int] = (),
+    bars: Sequence[tuple[float, float]] = (),
+) -> dict[str, Any]:
+    """The names of points as far as they fit beside each other: `text` and `textposition`.
+
+    A name that would lie on another one or on a point, also on a phone, is left out: the chart
+    tells it where it is pointed at, and the table below has all.
+
+    Args:
+        names: plain text; long ones are cut.
+        x: where the points are; on a logarithmic axis, the logarithms.
+        y: likewise.
+        first: positions of points that are named before the others.
+        bars: the lower and upper end of each point's interval, which names cross if they must.
+    """
+    texts = [formats.shorten(name, 24) for name in names]
+    across, up = _pixels(x, _WIDTH), _pixels([*y, *chain(*bars)], _HEIGHT)
+    points = list(zip(across, up, strict=False))
+    taken = [(a - 6, b - 6, a + 6, b + 6) for a, b in points]
+    ends = zip(across, up[len(y) :: 2], up[len(y) + 1 :: 2], strict=False)
+    lines = [(a - 1, low, a + 1, high) for a, low, high in ends]
+    found: dict[int, str] = {}
+    for at in sorted(range(len(texts)), key=lambda at: at not in first):
+        boxes = {
+            place: box
+            for place, box in _boxes(*points[at], _LETTER * len(texts[at]))
+            if not any(_overlap(box, other) for other in taken)
+        }
+        if boxes:
+            found[at], box = min(
+                boxes.items(), key=lambda one: sum(_overlap(one[1], line) for line in lines)
+            )
+            taken.append(box)
+    places = range(len(texts))
+    return {
+        "text": [plain(texts[at]) if at in found else "" for at in places],
+        "textposition": [found.get(at, "top center") for at in places],
+    }
+
+
+def _boxes(a: float, b: float, width: float) -> Iterator[tuple[str, Box]]:
+    """Where a name of so many pixels may be beside a point, within the chart; the best first."""
+    sides = {"center": a - width / 2, "right": a + _BESIDE, "left": a - _BESIDE - width}
+    heights = {"top": b + 7, "bottom": b - 7 - _LINE, "middle": b - _LINE / 2}
+    for side, left in sides.items():
+        for height, low in heights.items():
+            if left >= 0 and left + width <= _WIDTH + _PAD:
+                yield f"{height} {side}", (left, low, left + width, low + _LINE)
+
+
+def _pixels(values: Sequence[float], length: int) -> list[float]:
+    """Where values are on an axis of so many pixels that fits them."""
+    low, size = min(values), max(values) - min(values)
+    return [
+        _PAD + (length - 2 * _PAD) * ((value - low) / size if size else 0.5) for value in values
+    ]
+
+
+def _overlap(one: Box, other: Box) -> bool:
+    """Whether two boxes overlap."""
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
 
 
 def axis(title: str = "", **properties: Any) -> dict[str, Any]:

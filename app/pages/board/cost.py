@@ -17,7 +17,7 @@ from theodolite.app.pages.board import standings
 from theodolite.app.question import Answer, Do, Question
 from theodolite.app.spec import Field, Spec
 from theodolite.app.suites import ALL
-from theodolite.app.web.figures import Figure, axis, draw, log_axis, plain, scatter
+from theodolite.app.web.figures import Figure, axis, draw, log_axis, names_beside, plain, scatter
 from theodolite.app.web.theme import SERIES
 from theodolite.app.workspace import Workspace
 from theodolite.engine import cost as footprint
@@ -445,9 +445,13 @@ def _pareto(
     marks = scatter(
         x=x,
         y=y,
-        mode="markers+text" if len(known) <= 24 else "markers",
-        text=[plain(formats.shorten(n, 24)) for n in known],
-        textposition="top center",
+        mode="markers+text",
+        **names_beside(
+            list(known),
+            np.log(x).tolist(),
+            y,
+            first=[at for at, name in enumerate(known) if name in best],
+        ),
         cliponaxis=False,
         marker={"size": 13, "color": [SERIES[n in best] for n in known]},
         error_x={

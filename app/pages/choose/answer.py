@@ -1,9 +1,10 @@
 """Which encoder to take for data of your own: the question, and the decision sheet in words."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import cycle
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -31,10 +32,10 @@ from theodolite.app.published import Published, Static
 from theodolite.app.question import Answer, Do, Question
 from theodolite.app.report.markdown import of_blocks
 from theodolite.app.spec import query
-from theodolite.app.web.figures import axis, draw, log_axis, plain, scatter
+from theodolite.app.web.figures import axis, draw, log_axis, names_beside, plain, scatter
 from theodolite.app.web.theme import SERIES
 from theodolite.app.workspace import Workspace
-from theodolite.engine.datasets.chunks import base
+from theodolite.engine.datasets.chunks import Splitter, base, split_name
 from theodolite.engine.datasets.types import Retrieval
 from theodolite.engine.errors import UserError
 from theodolite.store.hashing import to_json
@@ -336,6 +337,7 @@ def _cheapest_setup(sheet: Sheet) -> Iterator[str]:
 
 
 _DIFFERENCE = ("delta", "low", "high")
+_SHAPES = ("circle", "square", "diamond", "cross", "star", "hexagon")
 
 
 def _cost_of(row: Mapping[str, Any]) -> str:
@@ -417,37 +419,8 @@ def _front(sheet: Sheet) -> list[Block]:
         hoverinfo="skip",
         showlegend=False,
     )
-    times = [math.log(row[key]) for row in rows]
-    middle = (min(times) + max(times)) / 2
-    marks = scatter(
-        x=[row[key] for row in rows],
-        y=[row["score"] for row in rows],
-        mode="markers+text",
-        text=[plain(formats.shorten(name, 24)) for name in by],
-        # Beside the intervals, towards the middle, up and down by turns.
-        textposition=[
-            f"{('top', 'bottom')[at % 2]} {'left' if time > middle else 'right'}"
-            for at, time in enumerate(times)
-        ],
-        cliponaxis=False,
-        showlegend=False,
-        marker={"size": 13, "color": [SERIES[name in best] for name in by]},
-        error_y={
-            "type": "data",
-            "symmetric": False,
-            "thickness": 1.2,
-            "color": SERIES[5],
-            "array": [row["high"] - row["score"] for row in rows],
-            "arrayminus": [row["score"] - row["low"] for row in rows],
-        },
-        customdata=[[plain(row["encoder"]), _interval(row)] for row in rows],
-        hovertemplate=(
-            "%{customdata[0]}: %{y:.2f} (%{customdata[1]})<br>%{x:.3g} ms per "
-            f"{unit}<extra></extra>"
-        ),
-    )
     figure = draw(
-        [line, marks],
+        [line, _marks(by, best, key, unit)],
         log_axis(f"ms per {unit} (log)", [row[key] for row in rows]),
         axis(_metric(sheet), zeroline=False),
         height=360,
@@ -467,7 +440,55 @@ def _front(sheet: Sheet) -> list[Block]:
         f"Score against the time of one {unit}, with 95 % intervals. Dotted: the Pareto front; no "
         "other is both better and faster than one on it."
     )
+    shapes = [f"{shape} for {cut or 'whole documents'}" for cut, shape in _shapes(by).items()]
+    if len(shapes) > 1:
+        lead += f" Shapes tell the chunks: {formats.listed(shapes)}."
     return [Text(finding, lead), chart]
+
+
+def _shapes(names: Iterable[str]) -> dict[Splitter | None, str]:
+    """How documents are cut -> the shape of its points."""
+    cuts = dict.fromkeys(split_name(name)[1] for name in names)
+    return dict(zip(cuts, cycle(_SHAPES), strict=False))
+
+
+def _marks(
+    by: Mapping[str, Mapping[str, Any]], best: Sequence[str], key: str, unit: str
+) -> dict[str, Any]:
+    """The points with their intervals; of set-ups the ranker is named."""
+    rows, setups, shapes = [*by.values()], [split_name(name) for name in by], _shapes(by)
+    return scatter(
+        x=[row[key] for row in rows],
+        y=[row["score"] for row in rows],
+        mode="markers+text",
+        **names_beside(
+            [ranker for ranker, _ in setups],
+            [math.log(row[key]) for row in rows],
+            [row["score"] for row in rows],
+            first=[at for at, name in enumerate(by) if name in best],
+            bars=[(row["low"], row["high"]) for row in rows],
+        ),
+        cliponaxis=False,
+        showlegend=False,
+        marker={
+            "size": 13,
+            "color": [SERIES[name in best] for name in by],
+            "symbol": [shapes[cut] for _, cut in setups],
+        },
+        error_y={
+            "type": "data",
+            "symmetric": False,
+            "thickness": 1.2,
+            "color": SERIES[5],
+            "array": [row["high"] - row["score"] for row in rows],
+            "arrayminus": [row["score"] - row["low"] for row in rows],
+        },
+        customdata=[[plain(row["encoder"]), _interval(row)] for row in rows],
+        hovertemplate=(
+            "%{customdata[0]}: %{y:.2f} (%{customdata[1]})<br>%{x:.3g} ms per "
+            f"{unit}<extra></extra>"
+        ),
+    )
 
 
 def _differences(sheet: Sheet) -> list[Block]:

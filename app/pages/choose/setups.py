@@ -152,13 +152,8 @@ def _no_cache(ranker: Ranker) -> Iterator[None]:
 
 def stored(workspace: Workspace, task: str, name: str) -> SetUp:
     """A set-up from what the store has; nothing is computed."""
-    ranker, own, row, sample, error = (
-        chunks.split_name(name)[0],
-        task_of(task, name),
-        None,
-        None,
-        None,
-    )
+    ranker, own = chunks.split_name(name)[0], task_of(task, name)
+    row = sample = error = None
     costs: dict[str, float | None] = {}
     try:
         row = known(workspace, workspace.ranker(ranker), own, None, None)

@@ -65,6 +65,17 @@ def test_ordered_colours_show_on_both_papers() -> None:
         assert contrast(colour, paper) >= 3.0, (colour, paper)
 
 
+def test_names_of_points_lie_on_no_other() -> None:
+    """Of many at one place some are named, those that come first; none leaves the chart."""
+    crowd = figures.names_beside(["a long name"] * 9, [0] * 9, [1] * 9, [8])["text"]
+    assert crowd[8] and "" in crowd
+    found = figures.names_beside(["a", "far <off> at the right"], [0, 9], [1, 5])
+    assert found["text"] == ["a", "far &lt;off&gt; at the right"]
+    assert found["textposition"] == ["top center", "top left"]
+    barred = figures.names_beside(["a", "b"], [0, 9], [1, 5], bars=[(0, 2), (3, 8)])
+    assert barred["textposition"] == ["top right"] * 2
+
+
 def test_a_long_name_keeps_both_ends() -> None:
     """Specs differ at the front (the model) or at the back (the steps)."""
     short = formats.shorten("hf:bert-base-uncased?pooling=avg | whiten:nli,256", 20)
