@@ -60,10 +60,9 @@ def with_checks(given: Any) -> Any:
 class _Own:
     """An encoder of a person's own, whose `encode` may take the sentences alone."""
 
-    warnings: tuple[str, ...] = ()
-
     def __init__(self, encoder: Any) -> None:
         self._encoder = encoder
+        self.warnings: tuple[str, ...] = getattr(encoder, "warnings", ())
         second = list(inspect.signature(encoder.encode).parameters)[1:2]
         self._is_told = "progress" in second
 

@@ -19,6 +19,7 @@ from tests.fakes.reported import body, unpacked
 from tests.fakes.stores import invent_all
 from theodolite.app.python.verbs import Training
 from theodolite.engine import rankers
+from theodolite.engine.encoders import with_checks
 from theodolite.engine.errors import UserError
 from theodolite.engine.training.events import Evaluated, Finished, Stepped
 
@@ -88,8 +89,9 @@ def test_what_an_encoder_of_ones_own_gives_is_looked_at(
     mine = SimpleNamespace(
         name="mine", fingerprint="f", dim=2, encode=lambda sentences: rows(len(sentences))
     )
-    expected = refused(code, *named) if code else nullcontext()
-    with expected:
+    assert with_checks(mine).warnings == ()
+    assert with_checks(SimpleNamespace(**vars(mine), warnings=("Mind.",))).warnings == ("Mind.",)
+    with refused(code, *named) if code else nullcontext():
         found = th.search("dogs", ["cats sleep", "dogs run"], mine, k=1)
         assert len(found.rows()) == 1
 
