@@ -58,9 +58,9 @@ def test_a_sentence_comes_back_and_what_became_of_its_words(visit):
 
 
 def test_what_is_written_before_the_page_is_filled_stays(visit):
-    """The answer that fills the page comes late; it ticks the encoders and leaves the sentence.
+    """The answer that fills the page comes late; it names the encoders and leaves the sentence.
 
-    Entered too early, it is answered all the same: the error that nothing is ticked yet comes
+    Entered too early, it is answered all the same: the error that no encoder is there yet comes
     first and goes with the answer.
     """
     held = Held(visit.page, "*/queue/join*")
@@ -70,7 +70,7 @@ def test_what_is_written_before_the_page_is_filled_stays(visit):
     with page.expect_request("**/queue/join*"):
         box(page, "sentence").press("Enter")
     held.let_go()
-    expect(page.locator("#encoders").get_by_label(ENCODER, exact=True)).to_be_checked()
+    expect(page.locator("#encoders .token").first).to_have_text(ENCODER)
     expect(card(page).locator(".t-sentence")).to_have_text(FIRST)
     expect(box(page, "sentence")).to_have_value(FIRST)
     expect(page.get_by_role("alert")).to_have_count(0)

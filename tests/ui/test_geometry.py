@@ -8,7 +8,7 @@ from theodolite.app.pages.geometry import service as geometry
 
 
 def test_every_chart_has_its_sentences_and_its_numbers(visit, workspace):
-    """Of two encoders, under the rule and the cut that are chosen; one is unticked by key."""
+    """Of two encoders, under the rule and the cut that are chosen; one is removed by key."""
     info = geometry.measure(workspace, "random:256", "starter-pairs").info
     geometry.measure(workspace, "random:64", "starter-pairs")
     page = visit.open("geometry?encoder=random:256&encoder=random:64&data=starter-pairs")
@@ -25,7 +25,7 @@ def test_every_chart_has_its_sentences_and_its_numbers(visit, workspace):
     write(page, "cut", "2")
     says(page.locator(".t-section").last, "graded from 2 on")
     page.keyboard.press("Escape")
-    page.locator("#encoders input").nth(1).press("Space")
+    page.locator("#encoders .token-remove").nth(1).press("Space")
     expect(page.locator(".t-readings").nth(2).locator("li")).to_have_count(1)
 
 
@@ -57,5 +57,5 @@ def test_distributions_have_panels_numbers_and_a_way_to_measure_what_is_missing(
     says(readings.first, "of their area", "Two random sentences have cosine")
     for left, name in ((1, "random:256"), (0, "random:8")):
         expect(readings).to_have_count(left + 1)
-        page.locator("#encoders").get_by_label(name, exact=True).uncheck()
+        page.locator("#encoders .token", has_text=name).locator(".token-remove").click()
     says(page.get_by_role("alert"), "Choose at least one encoder")

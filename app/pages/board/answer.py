@@ -157,10 +157,9 @@ class BoardAnswer(Answer):
             )
         elif board.running:
             every = len({*board.encoders, *board.running}) * len(board.columns)
-            text = (
-                f"{sum(len(entry.scores) for entry in board.entries)} of {every} scores are there; "
-                f"still being evaluated: {formats.listed(board.running, MAX_NAMED)}"
-            )
+            there = sum(len(entry.scores) for entry in board.entries)
+            running = formats.listed(board.running, MAX_NAMED)
+            text = f"{there:,} of {every:,} scores are there; still being evaluated: {running}"
         elif not first:
             text = (
                 f"{board.encoders[0]} is the only encoder here"

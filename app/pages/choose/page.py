@@ -40,7 +40,7 @@ CONTROLS = web.controls(
     ChooseSpec,
     without=["columns", "rankers"],
     data=web.control(_FIELDS["data"], elem_id="chosen-data"),
-    encoders=replace(choices.CHIPS, name="encoders", key="encoder"),
+    encoders=replace(choices.ENCODERS, name="encoders", key="encoder"),
     chunks=web.control(
         _FIELDS["chunks"],
         "whole, or recursive, sentences, headings or tokens with size and overlap.",

@@ -27,7 +27,7 @@ NO_ENCODER = Nothing(
 )
 CONTROLS = web.controls(
     FairSpec,
-    encoders=choices.CHIPS,
+    encoders=choices.ENCODERS,
     tasks=Control("tasks", "Tasks", gr.CheckboxGroup, (), HINT, (), key="task"),
     curve=Control(
         "curve", "Task for the curve", gr.Dropdown, choices=(), options={"min_width": 220}
@@ -53,7 +53,7 @@ def build(workspace: Workspace) -> None:
             controls.render("tasks", "projection", "curve", "classifier")
     notice, panel = parts.notice(), RunPanel(workspace)
     answer = web.answer(charts=True, elem_id="checks", elem_classes=["t-answer"])
-    chips, chips_changed = choices.watch_chips(controls["encoder"])
+    chips, chips_changed = choices.watch(controls["encoder"])
     asks = [box.input for name, box in controls.items() if name != "encoder"]
     run = controls.add("run", panel.run)
 
@@ -75,26 +75,26 @@ def build(workspace: Workspace) -> None:
             }
         updates |= {"encoder": choices.fill(workspace, choice), "projection": values.projection}
         updates |= {"classifier": values.classifier, "run": address.first(request, "run")}
-        return {chips: ",".join(choice)} | {
-            controls[name]: value for name, value in updates.items()
-        }
+        boxes = {controls[name]: value for name, value in updates.items()}
+        return boxes | {chips: ",".join(choice)}
 
     def show(values: Values) -> Iterator[Answer]:
         blocks = report(values).blocks() if values.encoder else [NO_ENCODER]
-        yield {answer: web.value(blocks), chips: ",".join(values.encoder)}
+        yield {answer: web.value(blocks)}
 
     def act(values: Values, event: PageEvent) -> Answer:
         if event.act == "add":
             added = encoders.add(workspace, event.id)["name"]
             choice = list(dict.fromkeys([*values.encoder, added]))
-            return {controls["encoder"]: choices.fill(workspace, choice)}
+            filled = choices.fill(workspace, choice)
+            return {controls["encoder"]: filled, chips: choices.joined(filled)}
         return {run: evaluate(workspace, report(values), event.id)}
 
     every = (show, controls, [answer, chips], notice)
     on_open(load, lambda values, _: show(values), *every[1:])
     on([*asks, chips_changed, panel.moved.change], *every, **parts.ALWAYS_LAST)
     controls.keep()
-    places = [controls["encoder"], run]
+    places = [controls["encoder"], chips, run]
     done = on(
         answer.act, act, controls, places, notice, scroll_to_output=True, **parts.HIDE_PROGRESS
     )

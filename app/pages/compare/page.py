@@ -65,7 +65,7 @@ TOO_FEW = Nothing(
 TASKS_HINT = "None selected: every evaluated task."
 ROWS_HINT = "From papers, not evaluated here: never part of a test."
 CONTROLS = (
-    choices.CHIPS,
+    choices.ENCODERS,
     Control("baseline", "Baseline", gr.Dropdown, choices=()),
     Control(
         "protocol",
@@ -99,19 +99,19 @@ def build(workspace: Workspace) -> None:
     notice = parts.notice()
     answer = web.answer(charts=True, elem_id="comparison", elem_classes=["t-answer"])
     seen, newer = gr.State(None), gr.State(None)  # edition of the results shown, and a newer one
-    chips, chips_changed = choices.watch_chips(controls["encoder"])
+    chips, chips_changed = choices.watch(controls["encoder"])
     numbers = _numbers(workspace, controls, notice)
     report_button(controls, notice, lambda values: of_answer(COMPARE, *_ask(workspace, values)))
     rates = _null_check(workspace, controls, notice)
 
     def show(values: Values) -> Iterator[Answer]:
-        yield {seen: workspace.store.results.edition(), chips: ",".join(values.encoder)}
+        yield {seen: workspace.store.results.edition()}
         for blocks, is_large in _blocks(workspace, values):
             yield {answer: web.value(blocks), numbers: gr.update(visible=is_large), rates: ""}
 
     def load(request: gr.Request) -> Answer:
         loaded = _load(workspace, request)
-        return {chips: ",".join(loaded["encoder"]["value"])} | {
+        return {chips: choices.joined(loaded["encoder"])} | {
             controls[n]: v for n, v in loaded.items()
         }
 

@@ -309,6 +309,7 @@ def _connect(
         submits: events that ask: without a text, they show an error.
         pick_event: event in which a click fills the texts.
     """
+    chips = choices.watch(controls["encoders"]) if "encoders" in controls else ()
 
     def opening(request: gr.Request) -> Answer:
         values = vars(controls.from_address(request))
@@ -324,7 +325,8 @@ def _connect(
             box = controls.declared[name]
             written = "\n".join(address.every(request, box.key)) or box.default
             values[name] = written[: box.options["max_length"]]
-        return {controls[name]: value for name, value in values.items()}
+        filled = {controls[name]: value for name, value in values.items()}
+        return filled | {box: choices.joined(values["encoders"]) for box in chips[:1]}
 
     def asked(values: Values, request: gr.Request) -> Iterator[Answer]:
         for blocks in show(values, request.session_hash, False):
@@ -338,8 +340,10 @@ def _connect(
         else:
             yield {result: web.value([nothing])}
 
-    opened = on_load(opening, controls.values(), notice)
-    changes = [box.input for name, box in controls.items() if name not in (*texts, "steps")]
+    opened = on_load(opening, [*controls.values(), *chips[:1]], notice)
+    asks_itself = (*texts, "steps", "encoders")
+    changes = [box.input for name, box in controls.items() if name not in asks_itself]
+    changes += chips[1:]
     for event in (opened.then, pick_event.then, changes):
         on(event, quiet, controls, [result], notice, **MANY)
     on([*submits], asked, controls, [result], notice, **MANY)

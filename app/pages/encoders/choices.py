@@ -21,11 +21,6 @@ must not make a hundred encoders encode."""
 
 
 ENCODERS = Control(
-    "encoder", "Encoders", gr.CheckboxGroup, choices=(), options={"elem_id": "encoders"}
-)
-"""The checkboxes, still empty."""
-
-CHIPS = Control(
     "encoder",
     "Encoders",
     gr.Dropdown,
@@ -38,7 +33,7 @@ CHIPS = Control(
         "elem_classes": ["t-wide", "t-chips"],
     },
 )
-"""The same in a page's first row: a chip each, still empty."""
+"""A chip each, to choose from the list or to write, still empty."""
 
 ENCODER = Control(
     "encoder",
@@ -49,19 +44,24 @@ ENCODER = Control(
 """The list to choose one from, or to write a spec in, still empty."""
 
 
-NEWS = """(chips, answered) => chips.join() === answered
-  ? { __type__: "update" } : String(performance.now())"""
+NEWS = """(chips, known) => chips.join() === known
+  ? [{ __type__: "update" }, known] : [String(performance.now()), chips.join()]"""
 
 
-def watch_chips(chips: Any) -> tuple[Any, Any]:
-    """A box for the chips that the page has answered, joined by commas, and the event of others.
+def watch(chips: Any) -> tuple[Any, Any]:
+    """A box for the chips that the page knows, joined by commas, and the event of others.
 
     Gradio tells of what was typed by `change` alone, as of what the page itself filled: only the
-    browser can tell them apart without asking the server.
+    browser can tell them apart without asking the server. A page that fills them fills the box.
     """
-    answered, news = (gr.Textbox(visible="hidden", label="Chips") for _ in range(2))
-    chips.change(None, [chips, answered], news, js=NEWS)
-    return answered, news.change
+    known, news = (gr.Textbox(visible="hidden", label="Chips") for _ in range(2))
+    chips.change(None, [chips, known], [news, known], js=NEWS)
+    return known, news.change
+
+
+def joined(filled: Any) -> str:
+    """The chips of an update, as the box of `watch` has them."""
+    return ",".join(filled["value"])
 
 
 def from_address(
@@ -123,7 +123,7 @@ def need(selection: Sequence[str], least: int = 1, most: int = MAX_ENCODERS) -> 
         raise UserError(f"Choose at least {few}.", "Select them above.", code="too-few")
     if len(selection) > most:
         raise UserError(
-            f"{len(selection)} encoders are too many to show side by side.",
+            f"{len(selection)} encoders are too many at once.",
             f"Choose at most {most}.",
             code="too-large",
         )

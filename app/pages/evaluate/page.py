@@ -66,6 +66,7 @@ class Suite(NamedTuple):
     families: Sequence[str] = ()
 
 
+MAX_ENCODERS = 100
 OTHERS = "Other data"
 _BUILT_IN = {"Starter set": STARTER, "Similarity": SEVEN, "Probing": PROBING, "Transfer": TASKS}
 _BY_TYPE = {
@@ -261,7 +262,7 @@ def _members(workspace: Workspace, values: Values) -> dict[str, Any]:
 
 def _ready(workspace: Workspace, values: Values) -> EvaluateJob:
     """The evaluation to start, if it has an encoder and a task that the protocol scores."""
-    choices.need(values.encoders)
+    choices.need(values.encoders, most=MAX_ENCODERS)
     if not values.tasks:
         raise UserError("No task chosen.", "Choose a suite or single tasks.", code="missing")
     job = _job(values).covered(workspace)
@@ -294,7 +295,9 @@ def _from_address(workspace: Workspace, controls: Controls, request: gr.Request)
     if isinstance(job, EvaluateJob):
         vars(values).update({name: getattr(job, name) for name in _FIELDS})
     else:
-        values.encoders = choices.from_address(workspace, request, choices.names(workspace))
+        usual = choices.names(workspace)
+        usual = usual if len(usual) <= choices.MAX_ENCODERS else choices.STARTERS
+        values.encoders = choices.from_address(workspace, request, usual, MAX_ENCODERS)
     values.suite = values.suite or (OWN if values.tasks else "starter")
     if not values.tasks:
         here = tasks_here(workspace)

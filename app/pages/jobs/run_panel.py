@@ -13,6 +13,7 @@ from typing import Any
 import gradio as gr
 
 from theodolite.app.components.actions import actions
+from theodolite.app.pages.encoders import choices
 from theodolite.app.pages.jobs import service, views
 from theodolite.app.web import address, background_call, parts
 from theodolite.app.web.controls import Answer, Controls, PageEvent, Values, on, on_open
@@ -90,6 +91,11 @@ class RunPanel:
             refill: control -> function which updates other controls on its change, before `show`.
         """
         places = {**outputs, "run": self.run}
+        chips = {
+            name: choices.watch(controls[name])
+            for name, control in controls.declared.items()
+            if control.options.get("multiselect") and control.options.get("allow_custom_value")
+        }
 
         def changed(fields: Named) -> Answer:
             return {places[name]: value for name, value in fields.items()}
@@ -97,7 +103,10 @@ class RunPanel:
         def opening(request: gr.Request) -> Answer:
             named = load(controls.from_address(request), request)
             run = address.first(request, "run")
-            return {controls[name]: value for name, value in {**named, "run": run}.items()}
+            filled = {controls[name]: value for name, value in {**named, "run": run}.items()}
+            return filled | {
+                known: choices.joined(named[name]) for name, (known, _) in chips.items()
+            }
 
         def refilling(name: str, values: Values) -> Answer:
             return {controls[other]: value for other, value in refill[name](values).items()}
@@ -118,9 +127,14 @@ class RunPanel:
                     values.run = run[0]
                     yield from map(changed, show(values, session))
 
-        asks = [controls[name].input for name in controls.declared if name not in refill]
+        asks = [
+            chips[name][1] if name in chips else controls[name].input
+            for name in controls.declared
+            if name not in refill
+        ]
         controls.add("run", self.run)
-        on_open(opening, showing, controls, places.values(), notice)
+        boxes = [known for known, _ in chips.values()]
+        on_open(opening, showing, controls, [*places.values(), *boxes], notice)
         again = (showing, controls, [*places.values()], notice)
         declared = [controls[name] for name in controls.declared]
         for name in refill:

@@ -48,7 +48,7 @@ CONTROLS = (
         JudgeSpec,
         without=["queries", "second", "name"],
         collection=collections.COLLECTION,
-        encoders=replace(choices.CHIPS, name="encoders", key="encoder"),
+        encoders=replace(choices.ENCODERS, name="encoders", key="encoder"),
     ),
     Control(
         "judge",

@@ -207,7 +207,7 @@ def headline(columns: Sequence[HeatmapColumn], rows: Sequence[HeatmapRow]) -> li
     cells = [row.cells[task] for row in own for task in tasks if task in row.cells]
     waiting = [cell for cell in cells if cell.state == "waiting"]
     there = sum(cell.score is not None and cell.state != "waiting" for cell in cells)
-    computed = f"{there} of {formats.plural(there + len(waiting), 'score')} computed"
+    computed = f"{there:,} of {formats.plural(there + len(waiting), 'score')} computed"
     ships = "Those in italics ship with Theodolite and will be replaced by yours."
     if any(cell.score is None for cell in waiting):
         aside = f" {ships}" if any(cell.score is not None for cell in waiting) else ""

@@ -116,12 +116,14 @@ def build(workspace: Workspace) -> None:
     hits = web.answer(elem_id="hits", elem_classes=["t-answer"])
     timer = gr.Timer(POLL_SECONDS, active=False)
     seen = controls.add("seen", gr.State([]))
+    chips, chips_changed = choices.watch(controls["encoders"])
     asking, outputs = _Asking(workspace, hits, timer, seen), [hits, timer, seen]
 
     def load(request: gr.Request) -> Answer:
         flickr = gr.update(visible=FLICKR in workspace.catalog.names())
         values = _fill(workspace, controls.from_address(request), request)
         updates = {controls[name]: value for name, value in values.items()}
+        updates[chips] = choices.joined(values["encoders"])
         return updates | dict.fromkeys(examples, flickr)
 
     def filter_of(collection: str, only: list[str] | None, chunks: str | None) -> Answer:
@@ -134,7 +136,7 @@ def build(workspace: Workspace) -> None:
         sentences, _ = workspace.catalog.sentences(collection)
         return {query: random.choice(sentences)[:MAX_CHARACTERS]}
 
-    opened = on_load(load, [*controls.values(), *examples], notice)
+    opened = on_load(load, [*controls.values(), *examples, chips], notice)
     on(opened.then, asking.reopen, controls, outputs, notice, **ALWAYS_LAST)
     opened.then(None, js=FOCUS)
     other = on(
@@ -158,7 +160,7 @@ def build(workspace: Workspace) -> None:
         )
         for button, text in examples.items()
     ]
-    asks = [go.click, controls["only"].input, controls["encoders"].input]
+    asks = [go.click, controls["only"].input, chips_changed]
     asks += [box.submit for box in (query, unlike, *map(controls.get, ("k", "least", "chunks")))]
     for event in (asks, *(before.then for before in (other, drawn, *tried))):
         on(event, asking.search, controls, outputs, notice, **ALWAYS_LAST)
