@@ -30,9 +30,10 @@ def test_the_plan_the_protocols_and_a_spec_that_is_checked(visit):
     write(page, "encoders", "random:32|normalise")
     says(page.locator("#plan pre"), "random:32 | normalise")
     held = Held(page, "*/queue/join*")
-    page = visit.open("evaluate?encoder=random:256&suite=own")
+    page = visit.open("evaluate?suite=own&" + "&".join(f"encoder=random:{n}" for n in range(8, 20)))
     expect(page.locator("#evaluate")).to_be_disabled()  # until the page has what its address names
     held.let_go()
+    expect(page.locator("#encoders .token")).to_have_count(12)
     page.locator("#evaluate").click()
     says(page.get_by_role("alert"), "No task chosen")
 
