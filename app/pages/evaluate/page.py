@@ -296,7 +296,7 @@ def _from_address(workspace: Workspace, controls: Controls, request: gr.Request)
         vars(values).update({name: getattr(job, name) for name in _FIELDS})
     else:
         usual = choices.names(workspace)
-        usual = usual if len(usual) <= choices.MAX_ENCODERS else choices.STARTERS
+        usual = usual if len(usual) <= choices.MAX_ENCODERS else []
         values.encoders = choices.from_address(workspace, request, usual, MAX_ENCODERS)
     values.suite = values.suite or (OWN if values.tasks else "starter")
     if not values.tasks:
