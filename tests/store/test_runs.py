@@ -93,6 +93,17 @@ def test_cancelling(store: Store, begun: str) -> None:
     assert not any(late) and store.runs.get(begun)["state"] == "cancelled"
 
 
+def test_other_machines_tell_how_far_they_are(store: Store, begun: str) -> None:
+    """Those at work on this attempt; a share counts until its unit ends, or the next is told."""
+    assert store.runs.shares(begun, 1, {0: 0.5}, "1 of 2")
+    assert facts(store, begun, "fraction message") == [0.25, "1 of 2"]
+    assert store.runs.shares(begun, 1, {1: 0.2}, "2 of 2")
+    assert facts(store, begun, "fraction") == [pytest.approx(0.1)]
+    assert not store.runs.shares(begun, 2, {1: 0.9}, "of another attempt")
+    store.runs.cancel(begun)
+    assert not store.runs.shares(begun, 1, {1: 0.9}, "too late")
+
+
 def test_a_retry_does_only_what_is_not_done(store: Store, begun: str) -> None:
     """Failed units wait again, finished ones stay, and the old attempt has no say."""
     store.runs.end_unit(begun, 0, 1.0)

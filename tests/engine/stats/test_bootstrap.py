@@ -188,32 +188,6 @@ def test_the_standard_error_is_millers(rng: np.random.Generator) -> None:
     )
 
 
-def test_mcnemar_by_cluster_by_hand() -> None:
-    """Every answer given twice: 14 against 4 are 7 against 2 of twice the weight."""
-    one, other = np.r_[np.ones(7), np.zeros(2)] > 0, np.r_[np.zeros(7), np.ones(2)] > 0
-    twice, pairs = [np.repeat(side, 2) for side in (one, other)], np.repeat(np.arange(9), 2)
-    assert mcnemar(*twice, pairs) == pytest.approx(mcnemar(one, other))
-    assert mcnemar(*twice) < mcnemar(*twice, pairs) / 2
-    # Two that cancel in each cluster do not make the rest surer than independent examples.
-    assert mcnemar(one, other, np.r_[0, 1, 2, 3, 4, 5, 6, 0, 1]) == mcnemar(one, other)
-    assert mcnemar(one, other, np.r_[0, 0, 1, 1, 2, 3, 4, 5, 6]) > mcnemar(one, other)
-
-
-def test_all_pairs_at_once_are_the_pairs_one_by_one(rng: np.random.Generator) -> None:
-    """Also of equals, and of examples in two clusters, of which one may be the same for all."""
-    right = rng.random((5, 60)) < np.array([[0.5], [0.6], [0.7], [0.9], [0.9]])
-    right[4] = right[3]
-    one_each = np.r_[np.arange(20), rng.integers(0, 20, 40)]
-    two_each = np.r_[np.arange(40), rng.integers(0, 40, 80)].reshape(60, 2)
-    for codes in (None, one_each, two_each):
-        p = pairwise_mcnemar(right, codes)
-        alone = [mcnemar(right, right[other], codes) for other in range(5)]
-        for a, b in itertools.combinations(range(5), 2):
-            assert p[a, b] == p[b, a] == pytest.approx(float(mcnemar(right[a], right[b], codes)))
-            assert alone[b][a] == pytest.approx(p[a, b])
-        assert p[3, 4] == 1.0
-
-
 @pytest.mark.parametrize(
     "codes", [np.arange(3), np.full(4, 10**9), -np.ones(4, int), np.ones(4), np.ones((4, 3), int)]
 )

@@ -21,6 +21,7 @@ from theodolite.engine.stats.significance import (
     mcnemar,
     mean_draws,
     pairwise,
+    pairwise_mcnemar,
     tie_groups,
 )
 
@@ -51,6 +52,32 @@ def test_mcnemar_is_the_mid_p_of_the_binomial_test(a: int, b: int) -> None:
 def test_mcnemar_looks_at_what_differs() -> None:
     """What both have right says nothing; as many on either side is no difference."""
     assert mcnemar(*answers(3, 3)) == mcnemar(*answers(0, 0)) == 1.0
+
+
+def test_mcnemar_by_cluster_by_hand() -> None:
+    """Every answer given twice: 14 against 4 are 7 against 2 of twice the weight."""
+    one, other = np.r_[np.ones(7), np.zeros(2)] > 0, np.r_[np.zeros(7), np.ones(2)] > 0
+    twice, pairs = [np.repeat(side, 2) for side in (one, other)], np.repeat(np.arange(9), 2)
+    assert mcnemar(*twice, pairs) == pytest.approx(mcnemar(one, other))
+    assert mcnemar(*twice) < mcnemar(*twice, pairs) / 2
+    # Two that cancel in each cluster do not make the rest surer than independent examples.
+    assert mcnemar(one, other, np.r_[0, 1, 2, 3, 4, 5, 6, 0, 1]) == mcnemar(one, other)
+    assert mcnemar(one, other, np.r_[0, 0, 1, 1, 2, 3, 4, 5, 6]) > mcnemar(one, other)
+
+
+def test_mcnemar_of_all_pairs_is_that_of_each(rng: np.random.Generator) -> None:
+    """Also of equals, and of examples in two clusters, of which one may be the same for all."""
+    right = rng.random((5, 60)) < np.array([[0.5], [0.6], [0.7], [0.9], [0.9]])
+    right[4] = right[3]
+    one_each = np.r_[np.arange(20), rng.integers(0, 20, 40)]
+    two_each = np.r_[np.arange(40), rng.integers(0, 40, 80)].reshape(60, 2)
+    for codes in (None, one_each, two_each):
+        p = pairwise_mcnemar(right, codes)
+        alone = [mcnemar(right, right[other], codes) for other in range(5)]
+        for a, b in combinations(range(5), 2):
+            assert p[a, b] == p[b, a] == pytest.approx(float(mcnemar(right[a], right[b], codes)))
+            assert alone[b][a] == pytest.approx(p[a, b])
+        assert p[3, 4] == 1.0
 
 
 NINE = Sample(np.arange(9.0), np.arange(9.0))
@@ -253,6 +280,7 @@ def test_tie_groups_by_hand() -> None:
     p = np.array([[1, 0.02, 0.9], [0.02, 1, 0.9], [0.9, 0.9, 1]])
     assert tie_groups([2.0, 1.0], p[:2, :2]) == [[0], [1]]
     assert tie_groups([3.0, 2.0, 1.0], p) == [[0, 1, 2]]
+    assert tie_groups([2.0, 1.0], np.full((2, 2), 0.5), 0.5) == [[0, 1]], "below the level alone"
     # 0.01 * 3; 0.02 * 2; 0.03 * 1 but not below the one before; order kept.
     for given, corrected in (([0.03, 0.01, 0.02], [0.04, 0.03, 0.04]), ([0.6, 0.9], [1.0, 1.0])):
         assert holm(given) == pytest.approx(corrected)

@@ -33,7 +33,7 @@ from theodolite.engine.datasets.types import (
 from theodolite.engine.progress import nobody
 from theodolite.engine.search import ranked
 from theodolite.engine.stats.bootstrap import main_sample
-from theodolite.engine.tasks import Measurement, Task, clustering, retrieval, type_of
+from theodolite.engine.tasks import Measurement, Task, bitext, clustering, retrieval, type_of
 
 
 def measured(kind: str, data, model: Given, protocol: str = "mteb-v2") -> Measurement:
@@ -326,6 +326,13 @@ def test_bitext(rng: np.random.Generator) -> None:
     }
     data, theirs = Parallel("x", parts, ("a", "b")), split({"sentence1": left, "sentence2": right})
     compared("bitext", data, model, theirs, 4)
+
+
+def test_the_first_of_equal_translations_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where they lie in two blocks."""
+    monkeypatch.setattr(bitext, "_DOCUMENTS", 1)
+    found = bitext._nearest(np.eye(2, dtype=np.float32), np.eye(2)[[0, 0, 1, 1]], lambda _: None)
+    assert found.tolist() == [0, 2]
 
 
 def test_bitext_among_sentences_without_a_translation(rng: np.random.Generator) -> None:
