@@ -128,6 +128,13 @@ def are_languages(names: Sequence[str]) -> bool:
     return len(names) == len(languages) == 2
 
 
+def _sides(names: Iterable[str]) -> list[str]:
+    """The two files of lines that end in a language, beside what describes them; else all."""
+    every = sorted(names)
+    found = [n for n in every if is_language(PurePosixPath(n.removesuffix(".gz")).suffix[1:])]
+    return found if len(found) == 2 else every
+
+
 def _is_table(name: str) -> bool:
     return PurePosixPath(name.lower().removesuffix(".gz")).suffix in ENDINGS
 
@@ -155,6 +162,7 @@ def kind_of(names: list[str]) -> tuple[Kind, TaskType]:
     expected = f"Expected: {EXPECTED}. {TABLES}"
     if not names:
         raise UserError("The folder or archive holds no file.", expected, code="wrong-kind")
+    names = _sides(names)
     stems = {PurePosixPath(name).name.partition(".")[0] for name in names}
     plain = [name.lower().removesuffix(".gz") for name in names if _is_table(name)]
     of_lines = are_languages(names) or all(name.endswith(".txt") for name in plain)
@@ -192,7 +200,7 @@ def read(
         )
     if content == "retrieval":
         return beir.read(name, files, filename)
-    left, right = sorted(files)
+    left, right = _sides(files)
     sides = [_lines(files[side], side) for side in (left, right)]
     part = parallel.align(sides[0], sides[1], left, right)
     return parallel.parallel(name, {"test": part}, (_language(left), _language(right)))

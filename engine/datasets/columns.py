@@ -54,12 +54,22 @@ _NAMES: dict[str, tuple[str, ...]] = {
         *("goldscore", "gold", "sim", "rating", "grade"),
     ),
     "text": (
-        *("text", "sentence", "sentences", "content", "caption", "utterance", "tweet"),
+        *("text", "sentence", "sentences", "content", "caption", "utterance", "utt", "tweet"),
+        *("fulltext",),
         *("review", "question", "document", "body", "title", "query", "userinput"),
     ),
     "label": (
-        *("label", "labelname", "labeltext", "category", "topic", "class", "intent", "target"),
-        *("emotion", "sentiment", "goldlabel", "labels", "isduplicate", "quality", "accept"),
+        *("label", "labelname", "labeltext", "category", "topic", "class", "intent", "stance"),
+        *(
+            "target",
+            "emotion",
+            "sentiment",
+            "goldlabel",
+            "labels",
+            "isduplicate",
+            "quality",
+            "accept",
+        ),
         *("genre", "stars"),
     ),
     "anchor": ("anchor", "sent0", "query", "premise", "question", "userinput"),
@@ -71,7 +81,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
         *("negative", "negative1", "hardneg", "hardnegative", "neg", "contradiction"),
         *("negativepassages", "hardnegativectxs", "negativectxs"),
     ),
-    "query": ("query", "qtext", "querytext", "question", "userinput"),
+    "query": ("query", "qtext", "querytext", "question", "questiontext", "userinput"),
     "document": (
         *("document", "passage", "doc", "atext", "answer", "documenttext", "passagetext"),
         *("context", "response"),
@@ -81,8 +91,12 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "cluster": ("cluster", "clusterid"),
 }
 
-_SIDES = (("question", "sentence"), ("context", "hypothesis"), ("claim", "evidence"))
-"""Names that only together mean a pair: of QNLI and WikiQA, of ANLI, and of checked facts."""
+_SIDES = (
+    *(("question", "sentence"), ("context", "hypothesis"), ("claim", "evidence")),
+    ("anchor", "target"),
+)
+"""Names that only together mean a pair: of QNLI and WikiQA, of ANLI, of checked facts, of patents'
+phrases."""
 _LISTS = (*_NAMES["positive"], *_NAMES["document"], "docs", "documents", "passages")
 _KNOWN = {name for names in _NAMES.values() for name in names}
 _IDS = ("queryid", "corpusid", "docid", "docno", "qid", "pid")
@@ -96,8 +110,12 @@ _NUMBERS = ("score", "label", "grade", "cluster")
 
 MAX_CLASSES, MAX_LABEL = 20, 60
 """Most whole numbers that are taken for classes, and most characters of a usual label."""
-_DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([T ].*)?")
-_LINK = re.compile(r"https?://\S+")
+_MONTH = r"(Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\.?"
+_DATE = re.compile(
+    r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([T ].*)?"
+    rf"|([A-Z][a-z]+,? )?({_MONTH} \d{{1,2}}|\d{{1,2}} {_MONTH}),?( [-+:.,\dA-Z]+)*"
+)
+_LINK = re.compile(r"https?://\S+|CC[- ](BY|0).*")  # or where it is from, under which licence
 _CODE = re.compile(r"(?=\D*\d)(?![\d.,+-]+$)[!-~]+")
 """A word with a digit that is no number, such as `B00813GRG4`."""
 

@@ -536,8 +536,8 @@ def json_table(
     """Read a table from a JSON value.
 
     A list of objects or lists, an object of columns (lists, or objects by row as pandas writes
-    them), pandas' orients `index`, `split` and `table`, or an object with one list of objects or
-    lists, or in which `data` or `rows` are one.
+    them), pandas' orients `index`, `split` and `table`, an object with one list of objects or
+    lists, or in which `data` or `rows` are one, or one with a list for each split.
 
     Returns:
         The names of the columns, and the rows' cells.
@@ -567,6 +567,8 @@ def _rows(value: Any) -> list[dict[str, Any]]:
             if isinstance(row, list)
         ]
     lists = {key: inside for key, inside in value.items() if isinstance(inside, list)}
+    if len(lists) == len(value) > 1 and {"train", "test"} & value.keys():
+        return [row | {"split": key} for key, inside in lists.items() for row in _of_list(inside)]
     inner = [lists[key] for key in (lists if len(lists) == 1 else _INNER) if key in lists]
     if len(inner) == 1 and (columns := _of_list(inner[0])) and not isinstance(inner[0][0], str):
         keys = value.get("schema", {}) if isinstance(value.get("schema"), dict) else {}

@@ -398,7 +398,8 @@ def test_judgements_are_found_and_understood(
 
 def test_two_files_of_lines_are_parallel() -> None:
     """Their endings name the languages; an empty sentence is kept and counted."""
-    raw = zipped({"a.en": b"one\n\n", "a.de": b"eins\nzwei\n"})
+    lines = {"a.de-en.en": b"one\n\n", "a.de-en.de": b"eins\nzwei\n"}
+    raw = zipped(lines | {"README": b"Of OPUS.", "LICENSE": b"Free."})
     data = read(raw, "a.zip", preview(raw, "a.zip").mapping)
     assert (data.languages, data.parts["test"].right, data.notes) == (
         ("de", "en"),

@@ -215,6 +215,16 @@ def test_a_file_without_header() -> None:
             "Plot Genre",
         ),
         ("text,url", "The long text NO,https://a.org/NO", "sentences", "text"),
+        # Dates of Twitter, a licence beside each sentence, a text with marks in it.
+        *(
+            ("at,full_text", f"{at},The text NO", "sentences", "full_text")
+            for at in ("Wed Oct 1NO 20:19:24 +0000 2018", "Mon Apr 0NO 22:19 PDT 2009", "7 July")
+        ),
+        ("text,from", "Text NO,CC-BY 2.0 (France) Attribution: x.org #NO", "sentences", "text"),
+        ("annot_utt,utt,intent", "up at [time : NO am],up at NO,i NO%2", "labels", "utt intent"),
+        ("Tweet,Target,Stance", "The text NO,t NO%2,for NO%2", "labels", "Tweet Stance"),
+        ("anchor,target,score", "phrase NO,other NO,0.NO", "pairs", None),
+        ("question_text,document_text", "What is NO?,A text NO", "retrieval", None),
         # Pairs by names: QNLI's and ANLI's; a class of two that no name tells.
         ("question,sentence,label", "What NO?,It is NO,NO%2", "labelled-pairs", None),
         ("context,hypothesis,label", "What is NO,It is NO,NO%2", "labelled-pairs", None),
@@ -264,6 +274,14 @@ def test_a_late_letter_tells_the_encoding(name: str, tmp_path: Path) -> None:
         for source in (file, file.read_bytes()):
             *_, (_, last) = formats.open_table(source, name).rows
             assert last == [letter]
+
+
+def test_json_with_a_list_for_each_split() -> None:
+    """Of rows, or of a text and its class, as CLINC has them."""
+    mapping = Mapping("labels", {"text": "column 1", "label": "column 2", "split": "split"})
+    for cells in (["a b c", "x"], {"column 1": "a b c", "column 2": "x"}):
+        raw = json.dumps({split: [cells] * 2 for split in ("train", "val")}).encode()
+        assert read(raw, "x.json", mapping).splits == ["train"] * 2 + ["val"] * 2
 
 
 def test_repeated_names_are_numbered_and_said() -> None:
