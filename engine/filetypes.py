@@ -10,7 +10,7 @@ LFS = b"version https://git-lfs.github.com/spec/"
 
 
 _KINDS: dict[bytes, tuple[str, str]] = {
-    b"PK\3\4": ("a ZIP archive, perhaps an Excel workbook", "csv"),
+    b"PK\3\4": ("a ZIP archive, perhaps of Excel or Word", "csv"),
     b"\xd0\xcf\x11\xe0": ("an old Excel workbook or Word document", "csv"),
     b"PAR1": ("a Parquet file", "rename"),
     b"\x1f\x8b": ("a gzip file", "rename"),
@@ -77,6 +77,11 @@ def kind_of(start: bytes) -> tuple[str, str] | None:
 def advice_for(ending: str) -> str:
     """Return what to do about a file whose name ends so; empty if nothing is known of it."""
     return _TO_DO[_ENDINGS[ending]] if ending in _ENDINGS else ""
+
+
+def is_document(ending: str) -> bool:
+    """Return whether a file whose name ends so has running text that is not read here."""
+    return _ENDINGS.get(ending) == "text"
 
 
 def lfs_pointer(path: Path) -> bool:

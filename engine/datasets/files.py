@@ -18,7 +18,7 @@ from typing import IO, cast
 from theodolite.engine.datasets.limits import MAX_ROW, row_too_long
 from theodolite.engine.datasets.types import Dataset, DatasetInfo
 from theodolite.engine.errors import UserError
-from theodolite.engine.filetypes import LFS, is_pointer, kind_of
+from theodolite.engine.filetypes import LFS, advice_for, is_pointer, kind_of
 from theodolite.engine.stamps import Stamp, stamp
 
 BROKEN_GZIP = (gzip.BadGzipFile, EOFError, zlib.error)
@@ -160,7 +160,8 @@ def refuse_other(start: bytes, name: str) -> None:
     if start.startswith(LFS):
         raise is_pointer(name)
     if kind := kind_of(start):
-        raise UserError(f"{name} is {kind[0]}, and should be text.", kind[1], code="wrong-kind")
+        advice = advice_for(Path(name).suffix.lower()) or kind[1]
+        raise UserError(f"{name} is {kind[0]}, and should be text.", advice, code="wrong-kind")
 
 
 def encoding_of(start: bytes) -> str:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import count, islice
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -30,6 +30,7 @@ from theodolite.engine.datasets.formats import open_table
 from theodolite.engine.datasets.tables import Mapping, Preview
 from theodolite.engine.datasets.types import TYPES, Retrieval
 from theodolite.engine.errors import UserError
+from theodolite.engine.filetypes import is_document
 from theodolite.store.uploads import UploadRow
 
 SAMPLE = 200
@@ -240,9 +241,18 @@ def _documents(archive: Path | None, inside: dict[Path, Path], target: Path) -> 
     else:
         contents = ((name, inside[Path(name)].read_bytes()) for name in wanted)
     files = ((wanted[name], raw) for name, raw in contents if name in wanted)
+    notes = documents.pack(files, target, labels)
     others = [name for name in names if name not in wanted]
-    left_out = f"Other files, left out: {len(others):,} ({listed(others, 3)})."
-    return [*documents.pack(files, target, labels), *[left_out] * bool(others)]
+    unread = [name for name in others if is_document(PurePosixPath(name.lower()).suffix)]
+    others = [name for name in others if name not in unread]
+    if unread:
+        notes.append(
+            f"Documents of Word and the like, left out: {len(unread):,} ({listed(unread, 3)}). "
+            "Save them as PDF or plain text."
+        )
+    if others:
+        notes.append(f"Other files, left out: {len(others):,} ({listed(others, 3)}).")
+    return notes
 
 
 def write_queries(

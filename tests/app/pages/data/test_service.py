@@ -195,6 +195,7 @@ DOCS = {
     "faq/tea.md": "# Questions\n\nWhich tea?",
     "page.html": "<p>Coffee<script>x()</script>",
     "picture.png": b"\x89PNG",
+    "manual.docx": b"PK\3\4",
     ".git/HEAD.md": "ref",
 }
 
@@ -205,7 +206,9 @@ def brought(workspace: Workspace, place: Path) -> str:
         mapping = seen.mapping
         name = service.name_for(found.path.name)
         row = service.keep(workspace, found.path, found.path.name, name, mapping, found.notes)
-    assert row["info"]["notes"][0] == "Documents, named by their files: 3 (2 .md, 1 .html)."
+    read, of_word, others = row["info"]["notes"][:3]
+    assert read == "Documents, named by their files: 3 (2 .md, 1 .html)."
+    assert "manual.docx" in of_word and "picture.png" in others
     assert (seen.columns, seen.n_rows) == (("document", "text"), 3)  # and not the file they become
     return f"upload:{row['name']}"
 
