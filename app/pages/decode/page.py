@@ -100,7 +100,7 @@ def build_decode(workspace: Workspace) -> None:
         sentence = controls.render("sentences")
         go = gr.Button("Decode", variant="primary", elem_id="decode-button")
         with parts.more():
-            controls.render("encoders")
+            controls.render("encoders", allow_custom_value=not workspace.read_only)
             _render_options(controls)
             pick = gr.Button("Pick a sentence", size="md", elem_id="pick")
     notice = parts.notice()
@@ -228,7 +228,7 @@ def build_arithmetic(workspace: Workspace) -> None:
         titles = ["My own", *(preset.title for preset in PRESETS)]
         preset = gr.Dropdown(titles, label="Preset", value=usual.title, elem_id="preset")
         with parts.more():
-            controls.render("encoders")
+            controls.render("encoders", allow_custom_value=not workspace.read_only)
             _render_options(controls)
     notice = parts.notice()
     with gr.Row(equal_height=False, elem_classes=["t-sum"]):

@@ -41,7 +41,7 @@ def build(workspace: Workspace) -> None:
     controls = Controls(*CONTROLS)
     with parts.bar(GEOMETRY.TITLE, GEOMETRY.DESCRIPTION):
         controls.render("data", elem_classes=["t-bare"])
-        controls.render("encoders")
+        controls.render("encoders", allow_custom_value=not workspace.read_only)
         with parts.more():
             controls.render("split", "rule", "cut", "label")
 
@@ -62,7 +62,7 @@ def build_distributions(workspace: Workspace) -> None:
     controls = Controls(ENCODERS, TASK)
     with parts.bar(DISTRIBUTIONS.TITLE, DISTRIBUTIONS.DESCRIPTION):
         controls.render("task", elem_classes=["t-bare"])
-        controls.render("encoders")
+        controls.render("encoders", allow_custom_value=not workspace.read_only)
 
     def load(values: Values, request: gr.Request) -> dict[str, Any]:
         tasks = answer.pair_tasks(workspace)

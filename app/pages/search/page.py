@@ -83,7 +83,12 @@ CONTROLS = web.controls(
         most=(MAX_QUERIES, MAX_CHARACTERS),
     ),
     data=replace(collections.COLLECTION, name="data"),
-    encoders=replace(choices.ENCODERS, name="encoders", key="encoder"),
+    encoders=replace(
+        choices.ENCODERS,
+        name="encoders",
+        key="encoder",
+        hint="Choose from the list, or write one such as fuse(bm25, minilm) and press Enter.",
+    ),
     k=web.control(_FIELDS["k"], maximum=MAX_SHOWN),
     least=web.control(_FIELDS["least"], step=0.05, placeholder="any"),
     unlike=replace(
@@ -101,12 +106,14 @@ CONTROLS = web.controls(
 def build(workspace: Workspace) -> None:
     """Lay out the page."""
     controls = Controls(*CONTROLS)
+    options = {"info": None, "allow_custom_value": False} if workspace.read_only else {}
     with parts.bar(TITLE, DESCRIPTION):
         query, unlike = controls.render("queries"), controls.render("unlike")
         go = gr.Button("Search", variant="primary", elem_id="search-button")
         place = controls.render("data")
         with parts.more():
-            controls.render("encoders", "by", "k", "least", "only", "chunks")
+            controls.render("encoders", **options)
+            controls.render("by", "k", "least", "only", "chunks")
             pick = gr.Button("Use a random sentence", size="md", elem_id="pick")
             examples = {
                 gr.Button(f"SimCSE table 10: {word}", size="md", visible=False): text
