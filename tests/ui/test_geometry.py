@@ -25,7 +25,7 @@ def test_every_chart_has_its_sentences_and_its_numbers(visit, workspace):
     write(page, "cut", "2")
     says(page.locator(".t-section").last, "graded from 2 on")
     page.keyboard.press("Escape")
-    page.locator("#encoders .token-remove").nth(1).press("Space")
+    page.locator("#encoders .token-remove").nth(1).press("Enter")
     expect(page.locator(".t-readings").nth(2).locator("li")).to_have_count(1)
 
 

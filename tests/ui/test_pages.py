@@ -49,7 +49,7 @@ UNSORTED = """() => [...document.querySelectorAll("#t-main table.t-table")]
   .map((table) => table.closest("[aria-label]")?.getAttribute("aria-label"))"""
 CONTROLS = """JSON.stringify([...document.querySelectorAll(
     "#t-main input:not([type=file]), #t-main textarea, #t-main select")]
-  .filter((one) => !one.closest(".t-map"))
+  .filter((one) => !one.closest(".t-map") && one.labels?.[0]?.textContent.trim() !== "Chips")
   .map((one) => (/checkbox|radio/.test(one.type) ? one.checked : one.value)))"""
 """What stands in every control of the page."""
 Change = Callable[[Page], None]
@@ -79,7 +79,7 @@ CHOICES: dict[str, tuple[str, str, Change, str]] = {
         tick("Sampling"),
         "method=sample",
     ),
-    "distributions": (PAIR, "", tick("wordllama"), "encoder=wordllama"),
+    "distributions": (PAIR, "", fill("encoders", "wordllama"), "encoder=wordllama"),
     "encoders": ("", "", fill("spec", "random:16"), "encoder=random%3A16"),  # added, and open
     "evaluate": (f"{PAIR}&task=StarterSTS", "", tick("All available"), "suite=all"),
     "geometry": (f"{PAIR}&data=starter-pairs&cut=2", MORE, tick("4 and above"), "rule=from"),
