@@ -73,6 +73,16 @@ def test_nested_folds_tell_every_sentence_once() -> None:
     assert (found.details["fits"], len(found.details["fold_test"])) == (3 * 4 * 3 + 3 * 4, 3)
 
 
+def test_the_examples_of_up_to_a_hundred_classes_are_counted() -> None:
+    """Of more, only how many classes there are."""
+    quick = replace(QUICK, max_passes=1, passes=1)
+    for n, told in ((100, dict.fromkeys(sorted(map(str, range(100))), 1)), (101, {"classes": 101})):
+        labels, splits = [str(i) for i in range(n)] * 3, ["train", "dev", "test"]
+        data = LabelledSentences("x", labels, labels, [s for s in splits for _ in range(n)])
+        found = transfer.measure(data, np.zeros((3 * n, 1), np.float32), quick, 1, nobody)
+        assert found.details["labels"] == told
+
+
 def test_word_content_is_linear_whatever_is_asked_for(rng: np.random.Generator) -> None:
     """As in the reference: a hidden layer changes other tasks, not this one."""
     labels = [str(i % 4) for i in range(120)]
