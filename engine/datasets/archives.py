@@ -162,11 +162,11 @@ def kind_of(names: list[str]) -> tuple[Kind, TaskType]:
     expected = f"Expected: {EXPECTED}. {TABLES}"
     if not names:
         raise UserError("The folder or archive holds no file.", expected, code="wrong-kind")
-    names = _sides(names)
-    stems = {PurePosixPath(name).name.partition(".")[0] for name in names}
+    two = _sides(names)
+    stems = {PurePosixPath(name).name.partition(".")[0] for name in two}
     plain = [name.lower().removesuffix(".gz") for name in names if _is_table(name)]
-    of_lines = are_languages(names) or all(name.endswith(".txt") for name in plain)
-    if not stems & {"corpus", "queries"} and len(names) == 2 and of_lines:
+    of_lines = are_languages(two) or all(name.endswith(".txt") for name in plain)
+    if not stems & {"corpus", "queries"} and len(two) == 2 and of_lines:
         return "parallel", "BitextMining"
     try:
         listed_too = beir.layout(names).candidates

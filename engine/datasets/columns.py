@@ -55,22 +55,12 @@ _NAMES: dict[str, tuple[str, ...]] = {
     ),
     "text": (
         *("text", "sentence", "sentences", "content", "caption", "utterance", "utt", "tweet"),
-        *("fulltext",),
-        *("review", "question", "document", "body", "title", "query", "userinput"),
+        *("fulltext", "review", "question", "document", "body", "title", "query", "userinput"),
     ),
     "label": (
         *("label", "labelname", "labeltext", "category", "topic", "class", "intent", "stance"),
-        *(
-            "target",
-            "emotion",
-            "sentiment",
-            "goldlabel",
-            "labels",
-            "isduplicate",
-            "quality",
-            "accept",
-        ),
-        *("genre", "stars"),
+        *("target", "emotion", "sentiment", "goldlabel", "labels", "isduplicate", "quality"),
+        *("accept", "genre", "stars"),
     ),
     "anchor": ("anchor", "sent0", "query", "premise", "question", "userinput"),
     "positive": (
@@ -115,7 +105,8 @@ _DATE = re.compile(
     r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([T ].*)?"
     rf"|([A-Z][a-z]+,? )?({_MONTH} \d{{1,2}}|\d{{1,2}} {_MONTH}),?( [-+:.,\dA-Z]+)*"
 )
-_LINK = re.compile(r"https?://\S+|CC[- ](BY|0).*")  # or where it is from, under which licence
+_SOURCE = re.compile(r"https?://\S+|CC[- ](BY|0).*")
+"""A link, or a licence and whose text it is, as Tatoeba has them."""
 _CODE = re.compile(r"(?=\D*\d)(?![\d.,+-]+$)[!-~]+")
 """A word with a digit that is no number, such as `B00813GRG4`."""
 
@@ -427,7 +418,7 @@ def _is_about(column: str, cells: Sequence[Any]) -> bool:
         return False
     texts = [str(cell).strip() for cell in cells]
     filled = list(filter(None, texts))
-    if all(map(_DATE.fullmatch, filled)) or all(map(_LINK.fullmatch, filled)):
+    if all(map(_DATE.fullmatch, filled)) or all(map(_SOURCE.fullmatch, filled)):
         return True
     numbered = len(texts) > MAX_CLASSES and all(map(str.isdecimal, texts))
     coded = len(texts) > 3 and all(map(_CODE.fullmatch, texts))

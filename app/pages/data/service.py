@@ -242,9 +242,11 @@ def _documents(archive: Path | None, inside: dict[Path, Path], target: Path) -> 
         contents = ((name, inside[Path(name)].read_bytes()) for name in wanted)
     files = ((wanted[name], raw) for name, raw in contents if name in wanted)
     notes = documents.pack(files, target, labels)
-    others = [name for name in names if name not in wanted]
-    unread = [name for name in others if is_document(PurePosixPath(name.lower()).suffix)]
-    others = [name for name in others if name not in unread]
+    unread, others = list[str](), list[str]()
+    for name in names:
+        if name not in wanted:
+            of_word = is_document(PurePosixPath(name.lower()).suffix)
+            (unread if of_word else others).append(name)
     if unread:
         notes.append(
             f"Documents of Word and the like, left out: {len(unread):,} ({listed(unread, 3)}). "
